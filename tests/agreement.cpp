@@ -89,6 +89,18 @@ std::string difference(const Array& ours, const Array& expected, double times) {
   return difference(ours, expected, {times * relative, times * absolute});
 }
 
+std::string differences(const std::vector<Array>& ours, const std::vector<Array>& expected,
+                        double times) {
+  if (ours.size() != expected.size())
+    return "expected " + std::to_string(expected.size()) + " results, received " +
+           std::to_string(ours.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::string found = difference(ours[i], expected[i], times);
+    if (!found.empty()) return "result " + std::to_string(i) + ": " + found;
+  }
+  return "";
+}
+
 std::string type_text(const Type& type) {
   std::string sizes;
   for (int64_t size : type.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "composit/ir/array.h"
 
@@ -26,6 +27,10 @@ Tolerance tolerance_of(DType dtype);
 std::string difference(const Array& ours, const Array& expected, Tolerance tolerance);
 // To so many times the tolerance of their dtype.
 std::string difference(const Array& ours, const Array& expected, double times = 1);
+
+// The same for lists of results: "result 1: elem 3: …".
+std::string differences(const std::vector<Array>& ours, const std::vector<Array>& expected,
+                        double times = 1);
 
 // "float32[2, 3]".
 std::string type_text(const Type& type);

@@ -1,7 +1,6 @@
 #include "tracer/convert.h"
 
 #include <ATen/TensorSubclassLikeUtils.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/zeros.h>
 
@@ -132,21 +131,19 @@ c10::Device to_c10(composit::Device device) {
   return c10::Device(static_cast<c10::DeviceType>(device.type), device.index);
 }
 
-bool has_memory(const at::Tensor& tensor) {
-  return tensor.has_storage() && tensor.layout() == c10::Layout::Strided &&
-         tensor.device().is_cpu() && !at::isTensorSubclassLike(tensor);
-}
-
 bool is_readable(const at::Tensor& tensor) {
   return tensor.has_storage() && tensor.layout() == c10::Layout::Strided && !tensor.is_meta() &&
          !at::isTensorSubclassLike(tensor);
 }
 
+bool has_memory(const at::Tensor& tensor) {
+  return is_readable(tensor) && tensor.device().is_cpu();
+}
+
 at::Tensor on_host(const at::Tensor& tensor) {
   if (!tensor.defined() || !is_readable(tensor)) return {};
-  if (has_memory(tensor)) return tensor;
-  const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
-  const at::AutoDispatchBelowADInplaceOrView no_grad;
+  if (tensor.device().is_cpu()) return tensor;
+  const Unseen unseen;
   return tensor.to(c10::Device(c10::kCPU));
 }
 

@@ -2,8 +2,10 @@
 // in LibTorch 2.13.
 #pragma once
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/DispatchKey.h>
 #include <c10/core/DispatchKeySet.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace flashlight::tracer {
 
@@ -11,5 +13,11 @@ constexpr c10::DispatchKey kTraceKey = c10::DispatchKey::TESTING_ONLY_GenericMod
 
 // Everything that comes after the tracer in the dispatcher's order.
 constexpr c10::DispatchKeySet kBelowTraceKey(c10::DispatchKeySet::FULL_AFTER, kTraceKey);
+
+// No scope and no autograd sees the operators that this thread calls while it stands.
+struct Unseen {
+  const c10::impl::ExcludeDispatchKeyGuard no_scope{kTraceKey};
+  const at::AutoDispatchBelowADInplaceOrView no_autograd;
+};
 
 }  // namespace flashlight::tracer

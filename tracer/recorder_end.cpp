@@ -1,6 +1,5 @@
 // The end of a scope: what the outputs hold, which inputs were written.
 #include <ATen/EmptyTensor.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/clone.h>
 
 #include <cstring>
@@ -152,8 +151,7 @@ void Recorder::keep_original(const at::Tensor& written) {
     std::memcpy(copy.mutable_data_ptr(), bytes.const_data_ptr(),
                 static_cast<size_t>(bytes.numel()));
   } else {
-    const c10::impl::ExcludeDispatchKeyGuard unseen(kTraceKey);
-    const at::AutoDispatchBelowADInplaceOrView no_grad;
+    const Unseen unseen;
     copy = bytes.clone();
   }
   originals_.emplace(written.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl(), copy);

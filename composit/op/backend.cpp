@@ -66,6 +66,12 @@ class ArrayCode : public Code {
   ArrayFunction function_;
 };
 
+// With all options of the backend's table that are for this use.
+CompileOptions completed(const Backend& backend, CompileOptions options, Option::Use use) {
+  options.options = complete(std::move(options.options), backend.options(), use, backend.name());
+  return options;
+}
+
 }  // namespace
 
 // ---- code ---------------------------------------------------------------------------------------
@@ -128,21 +134,15 @@ const OptionTable& Backend::options() const {
 bool Backend::has_code(const Operation& /*operation*/) const { return false; }
 
 Compiled Backend::compile(const Graph& graph, const CompileOptions& options) const {
-  CompileOptions all = options;
-  all.options = complete(options.options, this->options(), Option::Use::calls, name());
-  return make(graph, all);
+  return make(graph, completed(*this, options, Option::Use::calls));
 }
 
 std::string Backend::source(const Graph& graph, const CompileOptions& options) const {
-  CompileOptions all = options;
-  all.options = complete(options.options, this->options(), Option::Use::calls, name());
-  return write(graph, all);
+  return write(graph, completed(*this, options, Option::Use::calls));
 }
 
 std::string Backend::plan(const Graph& graph, const CompileOptions& options) const {
-  CompileOptions all = options;
-  all.options = complete(options.options, this->options(), Option::Use::calls, name());
-  return describe_plan(graph, all);
+  return describe_plan(graph, completed(*this, options, Option::Use::calls));
 }
 
 Options Backend::for_derivative(Options options) const {
@@ -153,9 +153,7 @@ Options Backend::for_derivative(Options options) const {
 
 void Backend::write_program(const SavedCapture& capture, const std::string& folder,
                             const CompileOptions& options) const {
-  CompileOptions all = options;
-  all.options = complete(options.options, this->options(), Option::Use::programs, name());
-  write_folder(capture, folder, all);
+  write_folder(capture, folder, completed(*this, options, Option::Use::programs));
 }
 
 std::string Backend::write(const Graph& graph, const CompileOptions& options) const {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "composit/ir/error.h"
+#include "composit/ir/words.h"
 #include "composit/op/compute_type.h"
 #include "composit/op/promotion.h"
 
@@ -16,12 +17,6 @@ namespace {
 
 [[noreturn]] void unreadable(std::string_view text) {
   throw InternalError("cannot read '" + std::string(text) + "' in a sample", __FILE__, __LINE__);
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 // The parts of `text` between `separator`s that stand outside of brackets and quotes.

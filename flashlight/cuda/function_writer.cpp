@@ -181,7 +181,8 @@ Code FunctionWriter::step(StepId number) {
   const Step& step = routine_.steps[number];
   if (const auto* nest = std::get_if<Nest>(&step)) return launch(*nest);
   if (const auto* call = std::get_if<Invocation>(&step)) return invocation(*call);
-  if (const auto* branch_or_loop = std::get_if<Control>(&step)) return control(*branch_or_loop);
+  if (const auto* control = std::get_if<Control>(&step))
+    return control->kind == Control::Kind::branch ? branch(*control) : loop(*control);
   const auto& call = std::get<RuntimeCall>(step);
   return is_guard(step) ? guard(call) : aten_call(call);
 }
@@ -245,10 +246,6 @@ Code FunctionWriter::copy(ValueId to, ValueId from) const {
   if (routine_.values[to].type.numel() == 0) return {};
   return checked("fl::copy",
                  {passed(to), passed(from), bytes(to), linked_ ? "session.stream()" : "stream"});
-}
-
-Code FunctionWriter::control(const Control& control) {
-  return control.kind == Control::Kind::branch ? branch(control) : loop(control);
 }
 
 Code FunctionWriter::branch(const Control& control) {

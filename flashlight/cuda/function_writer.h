@@ -9,7 +9,6 @@
 // waits for them.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -47,7 +46,6 @@ class FunctionWriter {
   text::Code step(StepId number);
   text::Code launch(const Nest& nest);
   text::Code invocation(const Invocation& invocation);
-  text::Code control(const Control& control);
   text::Code branch(const Control& control);
   text::Code loop(const Control& control);
   text::Code aten_call(const RuntimeCall& call);

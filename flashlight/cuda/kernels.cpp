@@ -78,10 +78,9 @@ Kernels::Kernels(const Routine& routine, std::set<std::string> words, File& file
 
 // Neither in the function nor in the file, whose names it would hide.
 std::string Kernels::unused(const std::string& base) {
-  std::set<std::string> all = taken_;
-  all.insert(file_.names.begin(), file_.names.end());
-  const std::string name = composit::unused_name(base, all);
-  taken_.insert(name);
+  std::string name;
+  do name = composit::unused_name(base, taken_);
+  while (file_.names.count(name) > 0);
   return name;
 }
 

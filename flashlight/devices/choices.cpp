@@ -5,32 +5,21 @@
 #include <sstream>
 
 #include "composit/ir/error.h"
+#include "composit/ir/words.h"
 #include "flashlight/backends/registry.h"
 
 namespace flashlight::devices {
 
+using composit::trimmed;
 using composit::UserError;
 
 namespace {
-
-std::string trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r") - first + 1));
-}
 
 // "first rest": nothing behind the first word gives an empty second one.
 std::pair<std::string, std::string> first_word(const std::string& text) {
   const size_t space = text.find_first_of(" \t");
   if (space == std::string::npos) return {text, ""};
-  return {text.substr(0, space), trimmed(text.substr(space))};
-}
-
-std::vector<std::string> parts_between_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, ',');) parts.push_back(trimmed(part));
-  return parts;
+  return {text.substr(0, space), std::string(trimmed(std::string_view(text).substr(space)))};
 }
 
 class Parser {
@@ -41,8 +30,8 @@ class Parser {
     std::istringstream lines{std::string(text_)};
     for (std::string line; std::getline(lines, line);) {
       ++number_;
-      line = trimmed(line.substr(0, line.find('#')));
-      if (!line.empty()) take(line);
+      const std::string_view text = trimmed(std::string_view(line).substr(0, line.find('#')));
+      if (!text.empty()) take(std::string(text));
     }
     return std::move(choices_);
   }
@@ -58,7 +47,8 @@ class Parser {
     if (colon == std::string::npos)
       refuse("expected 'NAME: on DEVICE' or 'device NAME: BACKEND, OPTION VALUE', received '" +
              line + "'");
-    const std::string what = trimmed(line.substr(0, colon)), rest = trimmed(line.substr(colon + 2));
+    const std::string what(trimmed(std::string_view(line).substr(0, colon))),
+        rest(trimmed(std::string_view(line).substr(colon + 2)));
     if (const auto [word, name] = first_word(what); word == "device" && !name.empty())
       describe_device(name, rest);
     else
@@ -69,7 +59,7 @@ class Parser {
     const auto has_name = [&](const DeviceChoice& device) { return device.name == name; };
     if (std::any_of(choices_.devices.begin(), choices_.devices.end(), has_name))
       refuse("expected a name that no other device has, received '" + name + "'");
-    const std::vector<std::string> parts = parts_between_commas(text);
+    const std::vector<std::string> parts = names_between_commas(text);
     DeviceChoice device = device_named(parts.at(0), {}, where());
     device.name = name;
     for (size_t i = 1; i < parts.size(); ++i) {
@@ -110,6 +100,12 @@ class Parser {
 };
 
 }  // namespace
+
+std::vector<std::string> names_between_commas(const std::string& text) {
+  std::vector<std::string> names = composit::split_at(text, ',');
+  for (std::string& name : names) name = std::string(trimmed(name));
+  return names;
+}
 
 Choices parse_choices(std::string_view text) {
   Choices choices = Parser(text).run();

@@ -11,6 +11,7 @@
 #include "composit/ops/operations.h"
 #include "composit/passes/decompose.h"
 #include "flashlight/backends/registry.h"
+#include "flashlight/loops/names.h"
 
 namespace flashlight::devices {
 
@@ -99,9 +100,7 @@ std::string block_of(const std::string& module) {
   size_t end = 0;
   for (size_t first = 0; first < module.size();) {
     const size_t dot = std::min(module.find('.', first), module.size());
-    const bool is_number = std::all_of(module.begin() + static_cast<std::ptrdiff_t>(first),
-                                       module.begin() + static_cast<std::ptrdiff_t>(dot),
-                                       [](unsigned char c) { return std::isdigit(c) != 0; });
+    const bool is_number = loops::is_number(std::string_view(module).substr(first, dot - first));
     if (is_number || end == 0) end = dot;
     first = dot + 1;
   }
@@ -127,7 +126,6 @@ class Proposer {
   Proposal run() {
     const std::vector<size_t> chosen = fastest();
     Proposal proposal;
-    std::map<std::string, double> rest;
     size_t star = 0;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       if (blocks_[i].module.empty())

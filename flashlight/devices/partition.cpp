@@ -37,9 +37,9 @@ bool moves_only(const Node& node) {
 // Nodes that each part may make again: constants, and views of inputs that are no larger.
 class Repeated {
  public:
-  explicit Repeated(const Graph& graph) {
+  Repeated(const Graph& graph, const LazyTensors& results) {
     std::set<const Node*> kept;  // parts make what the graph gives back
-    for (const LazyTensor& result : results_of(graph)) kept.insert(result.node.get());
+    for (const LazyTensor& result : results) kept.insert(result.node.get());
     for (const NodePtr& node : graph.nodes()) {
       if (kept.count(node.get()) > 0 && is_computed(*node)) continue;
       if (composit::is_input(*node)) continue;
@@ -99,7 +99,8 @@ class Partitioner {
       : graph_(graph),
         names_(names),
         placement_(placement),
-        repeated_(graph),
+        results_(results_of(graph)),
+        repeated_(graph, results_),
         stages_(graph, placement, repeated_) {}
 
   Partition run() {
@@ -114,7 +115,7 @@ class Partitioner {
     assign_nodes();
     find_passed_values();
     for (size_t i = 0; i < all_.parts.size(); ++i) build(i);
-    for (const LazyTensor& result : results_of(graph_)) all_.results.push_back(number_of(result));
+    for (const LazyTensor& result : results_) all_.results.push_back(number_of(result));
     return std::move(all_);
   }
 
@@ -130,8 +131,7 @@ class Partitioner {
   }
 
   bool is_result(const Node& input) const {
-    const LazyTensors results = results_of(graph_);
-    return std::any_of(results.begin(), results.end(),
+    return std::any_of(results_.begin(), results_.end(),
                        [&](const LazyTensor& result) { return result.node.get() == &input; });
   }
 
@@ -165,7 +165,7 @@ class Partitioner {
   }
 
   void find_passed_values() {
-    for (const LazyTensor& result : results_of(graph_)) pass_result(result);
+    for (const LazyTensor& result : results_) pass_result(result);
     for (size_t i = 0; i < members_.size(); ++i)
       for (const NodePtr& node : members_[i])
         for (const LazyTensor& operand : node->operands()) pass_operand(operand, i);
@@ -202,6 +202,7 @@ class Partitioner {
   const Graph& graph_;
   const NodeNames& names_;
   const Placement& placement_;
+  const LazyTensors results_;
   const Repeated repeated_;
   const Stages stages_;
   composit::FlatMap<const Node*, size_t> part_of_;

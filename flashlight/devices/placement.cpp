@@ -6,6 +6,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/scope.h"
+#include "composit/ir/words.h"
 #include "flashlight/loops/names.h"
 
 namespace flashlight::devices {
@@ -77,23 +78,6 @@ const std::string& NodeNames::module(const Node& node) const { return entry(node
 
 namespace {
 
-// Names like one that is not there, for an error.
-std::string some_of(const std::set<std::string>& names, const std::string& wanted) {
-  constexpr size_t kMost = 5;
-  std::vector<std::string> list(names.begin(), names.end());
-  const auto common = [&](const std::string& name) {
-    return std::mismatch(name.begin(), name.end(), wanted.begin(), wanted.end()).first -
-           name.begin();
-  };
-  std::stable_sort(list.begin(), list.end(), [&](const std::string& a, const std::string& b) {
-    return common(a) > common(b);
-  });
-  std::string text;
-  for (size_t i = 0; i < std::min(kMost, list.size()); ++i) text += (i == 0 ? "" : ", ") + list[i];
-  if (list.size() > kMost) text += " and " + std::to_string(list.size() - kMost) + " more";
-  return text.empty() ? "none" : text;
-}
-
 class Placer {
  public:
   Placer(const NodeNames& names, const Choices& choices) : names_(names), choices_(choices) {
@@ -114,7 +98,8 @@ class Placer {
     for (size_t i = 0; i < used_.size() && !lenient; ++i)
       if (!used_[i] && choices_.lines[i].what != "*") refuse(graph, choices_.lines[i]);
     if (!uncovered_.empty())
-      throw UserError("[devices] no choice says where " + some_of(uncovered_, "") +
+      throw UserError("[devices] no choice says where " +
+                      composit::nearest("", {uncovered_.begin(), uncovered_.end()}) +
                       " run: add a line '*: on DEVICE'");
     return std::move(placement_);
   }
@@ -159,7 +144,8 @@ class Placer {
     }
     throw UserError("[devices] choices, line " + std::to_string(line.number) +
                     ": expected a value or a module of the program, as in " +
-                    some_of(names, line.what) + ", received '" + line.what + "'");
+                    composit::nearest(line.what, {names.begin(), names.end()}) + ", received '" +
+                    line.what + "'");
   }
 
   const NodeNames& names_;

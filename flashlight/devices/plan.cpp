@@ -1,10 +1,8 @@
 #include "flashlight/devices/plan.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <sstream>
 
-#include "composit/ir/error.h"
+#include "composit/io/log.h"
 #include "composit/ir/print.h"
 #include "flashlight/backends/devices.h"
 #include "flashlight/devices/cost.h"
@@ -18,12 +16,8 @@ namespace {
 
 std::vector<DeviceChoice> devices_to_propose(const std::string& names, const Choices& choices) {
   std::vector<DeviceChoice> devices;
-  std::istringstream stream(names);
-  for (std::string name; std::getline(stream, name, ',');) {
-    name.erase(0, name.find_first_not_of(' '));
-    name.erase(name.find_last_not_of(' ') + 1);
+  for (const std::string& name : names_between_commas(names))
     devices.push_back(device_named(name, choices, "option 'propose'"));
-  }
   return devices;
 }
 
@@ -34,18 +28,6 @@ void add_lines(const std::vector<Line>& proposed, Choices& choices) {
     if (std::none_of(choices.lines.begin(), choices.lines.end(), is_same))
       choices.lines.push_back(line);
   }
-}
-
-std::string bytes_text(int64_t bytes) {
-  char text[32];
-  const auto value = static_cast<double>(bytes);
-  if (bytes < 10000)
-    std::snprintf(text, sizeof text, "%lld bytes", static_cast<long long>(bytes));
-  else if (bytes < 10000000)
-    std::snprintf(text, sizeof text, "%.1f kB", value * 1e-3);
-  else
-    std::snprintf(text, sizeof text, "%.1f MB", value * 1e-6);
-  return text;
 }
 
 std::string count_text(size_t count, const std::string& noun) {
@@ -107,7 +89,8 @@ class Printer {
       ++count;
       bytes += all_.values[value].type.nbytes();
     }
-    text_ += "\n" + count_text(count, "value") + " of " + bytes_text(bytes) +
+    text_ += "\n" + count_text(count, "value") + " of " +
+             composit::format_bytes(static_cast<uint64_t>(bytes)) +
              (count == 1 ? " passes" : " pass") + " from part to part\n";
   }
 
@@ -126,7 +109,7 @@ class Printer {
     int64_t bytes = 0;
     for (const Copy& copy : copies) bytes += all_.values[copy.value].type.nbytes();
     return std::to_string(copies.size()) + " " + (copies.size() == 1 ? one : several) + " of " +
-           bytes_text(bytes);
+           composit::format_bytes(static_cast<uint64_t>(bytes));
   }
 
   const Plan& plan_;

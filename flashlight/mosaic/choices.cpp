@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "composit/ir/error.h"
+#include "composit/ir/words.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -20,13 +21,6 @@ Words words_of(const std::string& text) {
   Words words;
   for (std::string word; in >> word;) words.push_back(word);
   return words;
-}
-
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
-  return parts;
 }
 
 class Parser {
@@ -41,7 +35,7 @@ class Parser {
       const Words name = words_of(line.substr(0, colon));
       if (colon == std::string::npos || name.size() != 1)
         fail("expected 'name: choice, choice'", line);
-      for (const std::string& one : split(line.substr(colon + 1), ','))
+      for (const std::string& one : composit::split_at(line.substr(colon + 1), ','))
         choose(choices_[name[0]], words_of(one), one);
     }
     return std::move(choices_);
@@ -141,23 +135,6 @@ Choices::operator std::string() const {
     if (!words.empty()) text += fmt::format("{}: {}\n", name, fmt::join(words, ", "));
   }
   return text;
-}
-
-std::string nearest(const std::string& name, std::vector<std::string> names) {
-  constexpr size_t kMost = 10;
-  const auto alike = [&](const std::string& one) {
-    const size_t size = std::min(one.size(), name.size());
-    return std::mismatch(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(size),
-                         one.begin())
-               .first -
-           name.begin();
-  };
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const std::string& a, const std::string& b) { return alike(a) > alike(b); });
-  const size_t more = names.size() - std::min(names.size(), kMost);
-  names.resize(names.size() - more);
-  return fmt::format("{}{}", fmt::join(names, ", "),
-                     more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
 }  // namespace flashlight::mosaic

@@ -50,8 +50,4 @@ struct Choices : std::map<std::string, Choice> {
 // line's number and the choices there are.
 Choices parse_choices(std::string_view text);
 
-// For an error about an unknown name: of many names, those that begin most like it ("relu, relu_1,
-// relu_2 and 40 more").
-std::string nearest(const std::string& name, std::vector<std::string> names);
-
 }  // namespace flashlight::mosaic

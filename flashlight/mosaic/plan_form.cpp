@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "composit/ir/error.h"
+#include "composit/ir/words.h"
 #include "composit/op/affine.h"
 #include "flashlight/loops/fuse.h"
 #include "flashlight/loops/lower.h"
@@ -129,7 +130,7 @@ class Former {
       const auto found = std::find(names.begin(), names.end(), name);
       if (found == names.end())
         throw composit::UserError("[mosaic] no value is called '" + name + "'; there are " +
-                                  nearest(name, names));
+                                  composit::nearest(name, names));
       const ValueId value(static_cast<size_t>(found - names.begin()));
       const bool lays_out_only = choice == Choice{.layout = choice.layout, .apart = choice.apart};
       if (routine.values[value].role != Role::temporary && !lays_out_only)

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "composit/ir/error.h"
+#include "composit/ir/words.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -91,18 +92,12 @@ std::optional<std::string> fault_of(const TileSchema& schema) {
   return std::nullopt;
 }
 
-std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(' ');
-  return first == std::string::npos ? ""
-                                    : text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 }  // namespace
 
 TileSchema parse_tile_schema(const std::string& text) {
   const size_t arrow = text.find("->");
   if (arrow == std::string::npos) fail(text, "expected 'DIMENSIONS -> LOOPS'");
-  TileSchema schema = {trimmed(text.substr(0, arrow)), {{}}};
+  TileSchema schema = {std::string(composit::trimmed(text.substr(0, arrow))), {{}}};
   check_dimensions(schema.dimensions, text);
   std::vector<int64_t> blocks;  // as written, by loop
   std::istringstream words(text.substr(arrow + 2));

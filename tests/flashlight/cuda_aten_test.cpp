@@ -7,21 +7,17 @@
 #include <fstream>
 #include <iterator>
 
-#include "examples/zoo/zoo.h"
 #include "flashlight/cuda/backend.h"
 #include "flashlight/gradient.h"
 #include "flashlight/package/shipped.h"
 #include "flashlight/toolchain/library.h"
-
-namespace zoo {
-
-static void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
-
-}  // namespace zoo
+#include "tests/flashlight/small_models.h"
 
 namespace flashlight {
 namespace {
 
+using test::difference;
+using test::tensors_of;
 using zoo::Subject;
 using zoo::Tensors;
 using Entry = void(const Tensors&, Tensors&);
@@ -34,9 +30,8 @@ std::string read(const std::string& path) {
 class LinkedProgram {
  public:
   explicit LinkedProgram(const composit::Graph& graph)
-      : source_(cuda::linked_source_of(
-            graph, {.name = "program", .called = cuda::schema_of_call, .outline = false})),
-        library_(build(source_)),
+      : library_(build(cuda::linked_source_of(
+            graph, {.name = "program", .called = cuda::schema_of_call, .outline = false}))),
         entry_(library_.symbol<Entry>("entry")) {}
 
   Tensors operator()(const Tensors& inputs) const {
@@ -44,7 +39,6 @@ class LinkedProgram {
     entry_(inputs, results);
     return results;
   }
-  const std::string& text() const { return source_.text; }
 
  private:
   static toolchain::Library build(const cuda::CudaSource& source) {
@@ -66,33 +60,9 @@ class LinkedProgram {
     return toolchain::Library::load(sources, {.flags = flags});
   }
 
-  cuda::CudaSource source_;
   toolchain::Library library_;
   Entry* entry_;
 };
-
-// The tensors that the inputs of a captured graph are bound to.
-Tensors bound(const CaptureBase& captured, const composit::Graph& graph, const Tensors& arguments) {
-  Tensors tensors;
-  size_t next = 0;
-  for (const composit::LazyTensor& input : graph.inputs()) {
-    at::Tensor found;
-    for (const NamedTensor& named : captured.state())
-      if (named.name == composit::input_name(*input.node)) found = named.tensor.detach();
-    tensors.push_back(found.defined() ? found : arguments.at(next++));
-  }
-  return tensors;
-}
-
-double difference(const Tensors& actual, const Tensors& expected) {
-  double worst = 0, scale = 1;
-  EXPECT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < std::min(actual.size(), expected.size()); ++i) {
-    scale = std::max(scale, expected[i].abs().max().item<double>());
-    worst = std::max(worst, (actual[i] - expected[i]).abs().max().item<double>());
-  }
-  return worst / scale;
-}
 
 class CudaModels : public testing::TestWithParam<Subject> {};
 
@@ -108,7 +78,7 @@ TEST_P(CudaModels, loss_and_gradients_are_libtorchs) {
   const Gradient gradient = captured.grad();
   const LinkedProgram program(gradient.graph());
   const auto expected = gradient(inputs(2));
-  const Tensors results = program(bound(captured, gradient.graph(), inputs(2)));
+  const Tensors results = program(tensors_of(captured, gradient.graph(), inputs(2)));
   ASSERT_FALSE(results.empty());
   EXPECT_LT(difference({results[0]}, {expected.loss}), 1e-9);
   EXPECT_LT(difference({results.begin() + 1, results.end()}, expected.gradients), 1e-9);

@@ -8,48 +8,16 @@
 #include "examples/zoo/zoo.h"
 #include "flashlight/aten_backend.h"
 #include "flashlight/cpp/backend.h"
+#include "tests/flashlight/small_models.h"
 #include "tracer/convert.h"
-
-namespace zoo {
-
-static void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name; }
-
-}  // namespace zoo
 
 namespace flashlight {
 namespace {
 
+using test::difference;
+using test::tensors_of;
 using zoo::Subject;
 using zoo::Tensors;
-
-// Largest difference over the largest element of all: a bias in front of a batch norm has a
-// gradient of zero but for rounding.
-double difference(const Tensors& actual, const Tensors& expected) {
-  double worst = 0, scale = 0;
-  EXPECT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const at::Tensor e = expected[i].defined() ? expected[i] : at::zeros_like(actual[i]);
-    EXPECT_EQ(actual[i].sizes(), e.sizes());
-    EXPECT_EQ(actual[i].scalar_type(), e.scalar_type());
-    scale = std::max(scale, e.abs().max().item<double>());
-    worst = std::max(worst, (actual[i] - e).abs().max().item<double>());
-  }
-  EXPECT_GT(scale, 0);
-  return worst / scale;
-}
-
-// The tensors that the inputs of a captured graph are bound to.
-Tensors tensors_of(const CaptureBase& captured, const Tensors& arguments) {
-  Tensors bound;
-  size_t next = 0;
-  for (const composit::LazyTensor& input : captured.graph().inputs()) {
-    at::Tensor found;
-    for (const NamedTensor& named : captured.state())
-      if (named.name == composit::input_name(*input.node)) found = named.tensor.detach();
-    bound.push_back(found.defined() ? found : arguments.at(next++));
-  }
-  return bound;
-}
 
 at::Tensor run(const composit::Backend& backend, const composit::Graph& graph,
                const Tensors& inputs) {
@@ -122,7 +90,7 @@ TEST_P(Models, passes_keep_values) {
       graph.nodes().begin(), graph.nodes().end(),
       [](const composit::NodePtr& node) { return node->op().str() == "composit::call"; });
   EXPECT_GE(calls, subject.name == "bert" ? 2 : 0);  // two encoder layers
-  const Tensors bound = tensors_of(captured, inputs(2));
+  const Tensors bound = tensors_of(captured, captured.graph(), inputs(2));
   const at::Tensor expected = zoo::loss_of(subject, inputs(2)).detach();
   for (const composit::Backend* backend : {&composit::reference(), &aten()}) {
     const Tensors actual = {run(*backend, graph, bound)};

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -57,7 +58,7 @@ class Memory {
     int64_t writer = -1, reader = -1;
   };
   struct Accesses {  // of a warp's lanes, each its same access by number
-    std::map<uintptr_t, bool> sectors;
+    std::set<uintptr_t> sectors;
     int64_t bytes = 0;
   };
   static constexpr int64_t kSeveral = -2;
@@ -94,7 +95,7 @@ class Memory {
   void count_sector(uintptr_t address, size_t bytes) {
     const int64_t number = counts_[thread()]++;
     Accesses& accesses = warps_[{thread() / 32, number}];
-    accesses.sectors[address / kSector] = true;
+    accesses.sectors.insert(address / kSector);
     accesses.bytes += static_cast<int64_t>(bytes);
   }
   void end_warps() {

@@ -28,6 +28,7 @@ using composit::Graph;
 using composit::LazyTensor;
 using composit::tensor_type;
 using composit::user_error;
+using composit::test::differences;
 using testing::HasSubstr;
 using testing::Optional;
 
@@ -35,14 +36,6 @@ using Arrays = std::vector<Array>;
 
 CompileOptions with(const std::string& choices) {
   return {.name = "f", .options = composit::BackendChoice(Devices{.choices = choices}).options};
-}
-
-std::string differences(const Arrays& ours, const Arrays& expected, double times = 16) {
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const std::string found = composit::test::difference(ours.at(i), expected[i], times);
-    if (!found.empty()) return "result " + std::to_string(i) + ": " + found;
-  }
-  return "";
 }
 
 // A device for each node by chance, another one after `length` nodes or so.
@@ -66,7 +59,7 @@ void expect_values(uint64_t seed, const std::string& devices, const std::vector<
   const Arrays inputs = composit::test::random_inputs(graph, seed);
   const std::string choices = random_choices(graph, devices, names, seed, length);
   const Compiled code = backend().compile(graph, with(choices));
-  EXPECT_EQ(differences(code(inputs), composit::evaluate(graph, inputs)), "")
+  EXPECT_EQ(differences(code(inputs), composit::evaluate(graph, inputs), 16), "")
       << "ComputableGraph(" << seed << "), choices:\n"
       << choices;
 }
@@ -132,7 +125,7 @@ TEST(Code, TakesWeightsOnce) {
   const Arrays expected = composit::evaluate(graph, inputs);
   const Compiled prepared = code->prepare({Array(), inputs[1]});
   inputs[1] = Array();
-  EXPECT_EQ(differences(prepared(inputs), expected), "");
+  EXPECT_EQ(differences(prepared(inputs), expected, 16), "");
 }
 
 // ---- effects ------------------------------------------------------------------------------------

@@ -26,14 +26,11 @@ namespace {
 using composit::UserError;
 using testing::HasSubstr;
 
-std::string differences(const std::vector<Array>& ours, const std::vector<Array>& expected,
-                        double times) {
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const std::string found = composit::test::difference(
-        Array(expected[i].type(), ours[i].owner(), ours[i].data()), expected[i], times);
-    if (!found.empty()) return "result " + std::to_string(i) + ": " + found;
-  }
-  return "";
+// A program leaves out dimensions of size 1.
+std::string differences(std::vector<Array> ours, const std::vector<Array>& expected, double times) {
+  for (size_t i = 0; i < std::min(ours.size(), expected.size()); ++i)
+    ours[i] = Array(expected[i].type(), ours[i].owner(), ours[i].data());
+  return composit::test::differences(ours, expected, times);
 }
 
 TEST(Interpret, GivesWhatTheGraphGives) {
