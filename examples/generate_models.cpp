@@ -1,4 +1,4 @@
-// Writes what the cpp backend makes of models of LibTorch: those of examples/generated.
+// Writes what the cpp and cuda backends make of models of LibTorch: those of examples/generated.
 //
 //   generate_models [--check] FOLDER
 #include <ATen/core/grad_mode.h>
@@ -22,5 +22,6 @@ examples::Program program_of(const zoo::Subject& subject) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return examples::generate(argc, argv, [] { return std::vector{program_of(zoo::bert_base())}; });
+  return examples::generate(argc, argv, {.link_aten = true},
+                            [] { return std::vector{program_of(zoo::bert_base())}; });
 }

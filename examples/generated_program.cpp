@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "composit/ir/error.h"
-#include "flashlight/cpp/backend.h"
+#include "flashlight/backends/registry.h"
 
 namespace examples {
 namespace {
@@ -33,32 +33,40 @@ std::string first_difference(const std::string& stored, const std::string& now) 
   return "line " + std::to_string(number) + "\n- " + line(stored, a) + "\n+ " + line(now, b);
 }
 
+// Prints a difference.
+bool is_stored(const std::filesystem::path& path, const std::string& text) {
+  const std::string stored = read(path);
+  if (stored == text) return true;
+  std::cout << path.string() << " is not what is written now: " << first_difference(stored, text)
+            << '\n';
+  return false;
+}
+
 }  // namespace
 
-int generate(int argc, char** argv, const std::function<std::vector<Program>()>& programs) {
+int generate(int argc, char** argv, const flashlight::Cuda& cuda,
+             const std::function<std::vector<Program>()>& programs) {
   const bool check = argc == 3 && std::string(argv[1]) == "--check";
   if (argc != 2 && !check) {
     std::cerr << "usage: " << argv[0] << " [--check] FOLDER\n";
     return 2;
   }
+  const std::pair<const char*, composit::BackendChoice> languages[] = {{".cpp", {"cpp"}},
+                                                                       {".cu", cuda}};
   bool same = true;
   try {
-    for (const Program& program : programs()) {
-      const std::string text =
-          flashlight::cpp::source_of(program.graph,
-                                     {.name = program.name, .results = program.results})
-              .text;
-      const auto path = std::filesystem::path(argv[argc - 1]) / (program.name + ".cpp");
-      if (!check) {
-        write(path, text);
-        continue;
+    for (const Program& program : programs())
+      for (const auto& [suffix, backend] : languages) {
+        const std::string text = flashlight::backend_named(backend.name)
+                                     .source(program.graph, {.name = program.name,
+                                                             .results = program.results,
+                                                             .options = backend.options});
+        const auto path = std::filesystem::path(argv[argc - 1]) / (program.name + suffix);
+        if (check)
+          same = is_stored(path, text) && same;
+        else
+          write(path, text);
       }
-      const std::string stored = read(path);
-      if (stored == text) continue;
-      std::cout << path.string()
-                << " is not what is written now: " << first_difference(stored, text) << '\n';
-      same = false;
-    }
   } catch (const composit::UserError& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -64,7 +64,7 @@ BACKEND = (
     "flashlight/package",
 )
 LIBRARY = (*COMPOSIT, *FLASHLIGHT_PARTS, "tracer", "flashlight")
-EXAMPLE_LIBRARIES = ("examples/models", "examples/zoo", "examples/objectives")
+EXAMPLE_LIBRARIES = ("examples/models", "examples/zoo", "examples/objectives", "examples/programs")
 
 # Lowest first. A file belongs to the deepest folder that contains it.
 LAYERS = {
@@ -119,6 +119,7 @@ LAYERS = {
     "examples/models": Layer((), torch=True),  # Plain LibTorch, as its users write it.
     "examples/zoo": Layer((*LIBRARY, "examples/models"), torch=True),
     "examples/objectives": Layer(COMPOSIT, torch=False),
+    "examples/programs": Layer((*COMPOSIT, "flashlight/scalar", "examples/objectives"), torch=False),
     "examples": Layer((*LIBRARY, *EXAMPLE_LIBRARIES), torch=True),
     "benchmarks/cpp": Layer((*LIBRARY, "examples/objectives", "benchmarks"), torch=False),
     "benchmarks": Layer((*LIBRARY, *EXAMPLE_LIBRARIES), torch=True),

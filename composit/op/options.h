@@ -124,7 +124,9 @@ class OptionFields {
 
  private:
   static OptionValue value_of(const Field& field, const T& typed) {
-    return std::visit([&](auto member) -> OptionValue { return typed.*member; }, field.member);
+    OptionValue value;
+    std::visit([&](auto member) { value = typed.*member; }, field.member);
+    return value;
   }
 
   std::vector<Field> fields_;

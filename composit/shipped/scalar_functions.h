@@ -152,24 +152,6 @@ Real<T> nextafter(T x, T y) {
   return std::nextafter(x, y);
 }
 
-namespace detail {
-// The neighbours of 16-bit floats are their own.
-template <class T>
-T next_half(T x, T y) {
-  const float from = x, to = y;
-  if (!(from < to || to < from)) return from == to ? y : T(from + to);
-  constexpr unsigned kLeast = 1, kSign = 0x8000;
-  T next;
-  if (from == 0)
-    next.bits = static_cast<uint16_t>(to < 0 ? kSign | kLeast : kLeast);
-  else
-    next.bits = static_cast<uint16_t>((from < to) == (from > 0) ? x.bits + 1 : x.bits - 1);
-  return next;
-}
-}  // namespace detail
-inline float16 nextafter(float16 x, float16 y) { return detail::next_half(x, y); }
-inline bfloat16 nextafter(bfloat16 x, bfloat16 y) { return detail::next_half(x, y); }
-
 // ---- powers and elementary functions ------------------------------------------------------------
 
 // x^-n is an integer for x = 1 and x = -1 only; the others, 0 included, give 0.

@@ -22,7 +22,9 @@ const OptionFields<Cuda>& Cuda::fields() {
       {{{.name = "link_aten",
          .help = "products, convolutions, attention, sorting and draws are calls of LibTorch",
          .flag = "--link aten"},
-        &Cuda::link_aten}});
+        &Cuda::link_aten},
+       {{.name = "graph", .help = "a function that captures a call in a CUDA graph, too"},
+        &Cuda::graph}});
   return fields;
 }
 

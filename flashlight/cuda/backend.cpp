@@ -27,19 +27,12 @@ using composit::Graph;
 constexpr const char* kHeader = "flashlight_cuda.cuh";
 constexpr const char* kLinkedHeader = "flashlight_cuda_aten.cuh";
 
-bool is_linked(const CompileOptions& options) {
-  return Cuda::fields().typed(options.options).link_aten;
-}
-
-LowerOptions lowering_of(const CompileOptions& options) {
-  LowerOptions lowering = {.name = options.name, .results = options.results, .outline = false};
-  if (is_linked(options)) lowering.called = schema_of_call;
-  return lowering;
-}
-
 CudaSource source_for(const Graph& graph, const CompileOptions& options) {
-  return is_linked(options) ? linked_source_of(graph, lowering_of(options))
-                            : source_of(graph, lowering_of(options));
+  const Cuda cuda = Cuda::fields().typed(options.options);
+  LowerOptions lowering = {.name = options.name, .results = options.results};
+  if (!cuda.link_aten) return source_of(graph, lowering, {.graph = cuda.graph});
+  lowering.called = schema_of_call;
+  return linked_source_of(graph, lowering, {.graph = cuda.graph});
 }
 
 // A library that nvcc builds: "cmake -B build && cmake --build build".
@@ -72,7 +65,7 @@ class CudaBackend : public package::GeneratingBackend {
   void write_folder(const composit::SavedCapture& capture, const std::string& folder,
                     const CompileOptions& options) const override {
     package::check_program(capture, folder);
-    const bool linked = is_linked(options);
+    const bool linked = Cuda::fields().typed(options.options).link_aten;
     const CudaSource source = source_for(capture.graph, options);
     std::vector<toolchain::SourceFile> files = {
         {source.name + ".cu", source.text},
@@ -103,18 +96,19 @@ Program lowered(const Graph& graph, const LowerOptions& options) {
 
 }  // namespace
 
-CudaSource source_of(const Graph& graph, const LowerOptions& options) {
-  return emit(lowered(graph, options));
+CudaSource source_of(const Graph& graph, const LowerOptions& options,
+                     const EmitOptions& emit_options) {
+  return emit(lowered(graph, options), emit_options);
 }
 
-CudaSource linked_source_of(const Graph& graph, const LowerOptions& options) {
-  LinkOptions link;
+CudaSource linked_source_of(const Graph& graph, const LowerOptions& options,
+                            EmitOptions emit_options) {
   for (const composit::Mutation& mutation : graph.mutations()) {
     const auto& inputs = graph.inputs();
-    link.targets.push_back(static_cast<size_t>(
+    emit_options.targets.push_back(static_cast<size_t>(
         std::find(inputs.begin(), inputs.end(), mutation.target) - inputs.begin()));
   }
-  return emit_linked(lowered(graph, options), link);
+  return emit_linked(lowered(graph, options), emit_options);
 }
 
 const composit::Schema* schema_of_call(const composit::Node& node) {

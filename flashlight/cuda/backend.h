@@ -18,10 +18,12 @@ namespace flashlight::cuda {
 const composit::Backend& backend();
 
 // The CUDA C++ for a graph: lower, fuse, emit. UserError as of emit.
-CudaSource source_of(const composit::Graph& graph, const LowerOptions& options = {});
+CudaSource source_of(const composit::Graph& graph, const LowerOptions& options = {},
+                     const EmitOptions& emit_options = {});
 // The same as a function of LibTorch's tensors, which calls LibTorch for what `options.called`
 // says (schema_of_call), and writes new values of mutated inputs to them.
-CudaSource linked_source_of(const composit::Graph& graph, const LowerOptions& options);
+CudaSource linked_source_of(const composit::Graph& graph, const LowerOptions& options,
+                            EmitOptions emit_options = {});
 // The schema by which LibTorch is called for an operation: products, convolutions, attention,
 // sorting, factors of matrices, draws; nullptr for others.
 const composit::Schema* schema_of_call(const composit::Node& node);

@@ -14,37 +14,86 @@ namespace {
 
 class Emitter {
  public:
-  explicit Emitter(const Program& program)
-      : routine_(program.functions.back()),
+  Emitter(const Program& program, const EmitOptions& options)
+      : options_(options),
+        routine_(program.functions.back()),
         name_(text::identifier(routine_.name)),
         functions_(write_functions(program, /*linked=*/false)),
         kernels_(functions_->main->kernels()) {}
 
   CudaSource source() {
-    Code body = kernels_.temporaries();
+    Code body = of_16_bits();
+    body += kernels_.temporaries();
     body += functions_->steps;
     body += text::returned("cudaSuccess");
     CudaSource source;
     source.name = name_;
     source.arena_bytes = functions_->arena_bytes;
-    source.text = "#include \"flashlight_cuda.cuh\"\n\n" + functions_->hidden +
-                  text::str(text::code(
-                      text::Definition{"extern \"C\" cudaError_t " + name_, parameters(), body}));
+    Code functions =
+        text::code(text::Definition{"extern \"C\" cudaError_t " + name_, parameters(), body});
+    if (options_.graph) functions += graph();
+    source.text =
+        "#include \"flashlight_cuda.cuh\"\n\n" + functions_->hidden + text::str(functions);
     source.header = header();
     return source;
   }
 
  private:
+  bool is_half(ValueId value) const { return composit::is_half(routine_.values[value].type.dtype); }
+  // C has no 16-bit floats: their bits are passed.
+  std::string bits(ValueId value) const { return kernels_.name(value) + "_bits"; }
+  std::string parameter(ValueId value) const {
+    return is_half(value) ? "uint16_t* " + bits(value)
+                          : kernels_.type(value) + "* " + kernels_.name(value);
+  }
+  Code of_16_bits() const {
+    Code code;
+    const auto add = [&](ValueId value, const std::string& constness) {
+      if (is_half(value) && !kernels_.is_constant(value))
+        code += text::assignment(
+            "auto* const " + kernels_.name(value),
+            "reinterpret_cast<" + constness + kernels_.type(value) + "*>(" + bits(value) + ")");
+    };
+    for (const ValueId value : routine_.inputs) add(value, "const ");
+    for (const ValueId value : routine_.results) add(value, "");
+    return code;
+  }
+
   std::vector<std::string> parameters() const {
     std::vector<std::string> list;
     for (const ValueId value : routine_.inputs)
-      if (!kernels_.is_constant(value))
-        list.push_back("const " + kernels_.type(value) + "* " + kernels_.name(value));
-    for (const ValueId value : routine_.results)
-      list.push_back(kernels_.type(value) + "* " + kernels_.name(value));
+      if (!kernels_.is_constant(value)) list.push_back("const " + parameter(value));
+    for (const ValueId value : routine_.results) list.push_back(parameter(value));
     list.push_back(functions_->arena_bytes > 0 ? "void* arena" : "void* /*arena*/");
     list.push_back("cudaStream_t stream");
     return list;
+  }
+
+  std::vector<std::string> graph_parameters() const {
+    std::vector<std::string> list = parameters();
+    list.push_back("cudaGraphExec_t* graph");
+    return list;
+  }
+  // The function that captures a call.
+  Code graph() const {
+    std::string arguments;
+    for (const std::string& one : parameters()) {
+      const std::string name = one.substr(one.rfind(' ') + 1);
+      arguments += (arguments.empty() ? "" : ", ") + (name == "/*arena*/" ? "nullptr" : name);
+    }
+    const std::string call = "[&] { return " + name_ + "(" + arguments + "); }";
+    Code code = text::blank();
+    code += text::code(
+        text::Definition{"extern \"C\" cudaError_t " + name_ + "_graph", graph_parameters(),
+                         text::returned("fl::captured(stream, graph, " + call + ")")});
+    return code;
+  }
+
+  std::string declaration(const std::string& name,
+                          const std::vector<std::string>& parameters) const {
+    std::string list;
+    for (const std::string& one : parameters) list += (list.empty() ? "" : ", ") + one;
+    return "cudaError_t " + name + "(" + list + ");\n";
   }
 
   std::string header() const {
@@ -53,18 +102,26 @@ class Emitter {
     for (const ValueIds& list : {routine_.inputs, routine_.results})
       for (const ValueId value : list) {
         if (kernels_.is_constant(value)) continue;
-        text += separator + kernels_.name(value) + composit::str(routine_.values[value].type.sizes);
+        const Type& type = routine_.values[value].type;
+        text += separator + kernels_.name(value) + composit::str(type.sizes);
+        if (is_half(value)) text += " of " + std::string(composit::name(type.dtype));
         separator = ", ";
       }
-    std::string arguments;
-    for (const std::string& one : parameters()) arguments += (arguments.empty() ? "" : ", ") + one;
     return text + ".\n// All memory is the device's, row-major; `arena` has " + name_ +
-           "_arena_bytes.\n#pragma once\n\n#include <cuda_runtime_api.h>\n\nenum { " + name_ +
-           "_arena_bytes = " + std::to_string(functions_->arena_bytes) +
-           " };\n\n#ifdef __cplusplus\nextern \"C\"\n#endif\ncudaError_t " + name_ + "(" +
-           arguments + ");\n";
+           "_arena_bytes.\n#pragma once\n\n#include <cuda_runtime_api.h>\n#include <stdbool.h>\n"
+           "#include <stdint.h>\n\nenum { " +
+           name_ + "_arena_bytes = " + std::to_string(functions_->arena_bytes) +
+           " };\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n" +
+           declaration(name_, parameters()) +
+           (options_.graph
+                ? "// Captures a call, which cudaGraphLaunch(*graph, stream) repeats with the same "
+                  "memory.\n// `stream` is not the default one.\n" +
+                      declaration(name_ + "_graph", graph_parameters())
+                : "") +
+           "#ifdef __cplusplus\n}\n#endif\n";
   }
 
+  const EmitOptions& options_;
   const Routine& routine_;
   std::string name_;
   const std::unique_ptr<Functions> functions_;
@@ -73,10 +130,10 @@ class Emitter {
 
 }  // namespace
 
-CudaSource emit(Program program) {
+CudaSource emit(Program program, const EmitOptions& options) {
   expect_bound("cuda", program);
-  check(program, /*linked=*/false);
-  return Emitter(program).source();
+  check(program, {.linked = false, .graph = options.graph});
+  return Emitter(program, options).source();
 }
 
 }  // namespace flashlight::cuda

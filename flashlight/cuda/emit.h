@@ -22,15 +22,17 @@ struct CudaSource {
   int64_t arena_bytes = 0;
 };
 
-// UserError that lists all steps without a kernel: calls of the runtime
-// (sorting, draws, guards), 16-bit and complex numbers.
-CudaSource emit(loops::Program program);
-
-struct LinkOptions {
-  // The inputs that the last results are new values of.
+struct EmitOptions {
+  // Adds a function that captures a call in a CUDA graph.
+  bool graph = false;
+  // With LibTorch: the inputs that the last results are new values of.
   std::vector<size_t> targets = {};
 };
+
+// UserError that lists all steps without a kernel: calls of the runtime
+// (sorting, draws, guards), complex numbers; with `graph` also those for which the host waits.
+CudaSource emit(loops::Program program, const EmitOptions& options);
 // The same as a function of LibTorch's tensors, in which steps may be calls of LibTorch.
-CudaSource emit_linked(loops::Program program, const LinkOptions& options);
+CudaSource emit_linked(loops::Program program, const EmitOptions& options);
 
 }  // namespace flashlight::cuda

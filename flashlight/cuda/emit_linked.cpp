@@ -15,7 +15,7 @@ namespace {
 
 class LinkedEmitter {
  public:
-  LinkedEmitter(const Program& program, const LinkOptions& options)
+  LinkedEmitter(const Program& program, const EmitOptions& options)
       : routine_(program.functions.back()),
         options_(options),
         name_(text::identifier(routine_.name)),
@@ -39,6 +39,9 @@ class LinkedEmitter {
         functions_->hidden +
         text::str(text::code(text::Definition{
             "std::vector<at::Tensor> " + name_, {"const std::vector<at::Tensor>& inputs"}, body}));
+    if (options_.graph)
+      source.text += "\n" + text::str(text::code(text::Definition{
+                                graph_head(), {}, text::returned("fl::Graph(" + name_ + ")")}));
     source.header = header();
     return source;
   }
@@ -96,6 +99,11 @@ class LinkedEmitter {
            (main_.is_made_by_libtorch(value) ? ".view(" + main_.sizes(value) + ")" : "");
   }
 
+  std::string graph_head() const {
+    return "std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> " + name_ +
+           "_graph";
+  }
+
   std::string header() const {
     std::string text;
     for (const ValueId value : arguments())
@@ -105,13 +113,20 @@ class LinkedEmitter {
            text +
            (options_.targets.empty() ? ""
                                      : "// What the program writes is written to the inputs.\n") +
-           "#pragma once\n\n#include <ATen/core/Tensor.h>\n\n#include <vector>\n\n"
+           "#pragma once\n\n#include <ATen/core/Tensor.h>\n\n" +
+           (options_.graph ? "#include <functional>\n" : "") +
+           "#include <vector>\n\n"
            "std::vector<at::Tensor> " +
-           name_ + "(const std::vector<at::Tensor>& inputs);\n";
+           name_ + "(const std::vector<at::Tensor>& inputs);\n" +
+           (options_.graph
+                ? "// The same as a CUDA graph: the second call in a row with inputs in the same "
+                  "memory captures it,\n// further ones launch it.\n" +
+                      graph_head() + "();\n"
+                : "");
   }
 
   const Routine& routine_;
-  const LinkOptions& options_;
+  const EmitOptions& options_;
   const std::string name_;
   const std::unique_ptr<Functions> functions_;
   FunctionWriter& main_;
@@ -120,9 +135,9 @@ class LinkedEmitter {
 
 }  // namespace
 
-CudaSource emit_linked(Program program, const LinkOptions& options) {
+CudaSource emit_linked(Program program, const EmitOptions& options) {
   expect_bound("cuda", program);
-  check(program, /*linked=*/true);
+  check(program, {.linked = true, .graph = options.graph});
   return LinkedEmitter(program, options).source();
 }
 

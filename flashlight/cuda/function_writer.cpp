@@ -25,12 +25,17 @@ bool is_guard(const Step& step) {
 }
 
 // The reason why a step other than a nest has no code.
-std::string fault_of(const Step& step, bool linked) {
-  const auto* control = std::get_if<Control>(&step);
-  if (control != nullptr && control->kind == Control::Kind::blocks) return "in blocks";
-  if (control != nullptr || std::holds_alternative<Invocation>(step)) return "";
-  if (!linked) return "on a GPU";
-  if (is_guard(step)) return "";
+std::string fault_of(const Step& step, Target target) {
+  const std::string waits = "in a CUDA graph: the host waits for a number";
+  if (const auto* control = std::get_if<Control>(&step)) {
+    if (control->kind == Control::Kind::blocks) return "in blocks";
+    const bool decides =
+        control->predicate || control->trips || control->kind == Control::Kind::repeat;
+    return target.graph && decides ? waits : "";
+  }
+  if (std::holds_alternative<Invocation>(step)) return "";
+  if (!target.linked) return "on a GPU";
+  if (is_guard(step)) return target.graph ? waits : "";
   if (!is_aten_call(step)) return "on a GPU";
   const auto& results = std::get<RuntimeCall>(step).schema->results;
   const bool list = std::any_of(results.begin(), results.end(),
@@ -69,9 +74,9 @@ std::set<std::string> words(bool linked, bool is_main) {
 
 }  // namespace
 
-void check(const Program& program, bool linked) {
+void check(const Program& program, Target target) {
   for (const Routine& routine : program.functions)
-    check(routine, [&](const Step& step) { return fault_of(step, linked); });
+    check(routine, [&](const Step& step) { return fault_of(step, target); });
 }
 
 std::unique_ptr<Functions> write_functions(const Program& program, bool linked) {
@@ -227,7 +232,8 @@ void FunctionWriter::pass(const ValueIds& values, FunctionId function, size_t fi
   for (size_t i = 0; i < values.size(); ++i) {
     const int64_t length = callee.values[places[first + i]].type.numel();
     std::string text = passed(values[i]);
-    if (!slot.empty() && length > 0)
+    if (!slot.empty() && length == 1) text += " + " + slot;
+    if (!slot.empty() && length > 1)
       text += " + " + (slot.find(' ') == slot.npos ? slot : "(" + slot + ")") + " * " +
               std::to_string(length);
     arguments.push_back(std::move(text));

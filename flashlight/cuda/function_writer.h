@@ -91,7 +91,11 @@ struct Functions {
 };
 std::unique_ptr<Functions> write_functions(const Program& program, bool linked);
 
-// "[compile] no code for …": steps that `linked` functions, or others, cannot have.
-void check(const Program& program, bool linked);
+struct Target {
+  bool linked = false;  // functions of LibTorch's tensors
+  bool graph = false;   // captured in a CUDA graph: the host cannot wait for a number
+};
+// "[compile] no code for …": steps that functions for the target cannot have.
+void check(const Program& program, Target target);
 
 }  // namespace flashlight::cuda

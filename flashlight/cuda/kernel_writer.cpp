@@ -290,7 +290,8 @@ Code KernelWriter::stores(Leaves& leaves) {
     code += writer.locals(one.value);
     const text::Element target = element(value_of(one), place);
     if (one.add)
-      code += text::assignment(target.str(), writer.expression(one.value), "+=");
+      code += text::added(target.str(), writer.expression(one.value),
+                          context_.type(value_of(one)).dtype);
     else
       code += writer.assign(target, one.value);
   }

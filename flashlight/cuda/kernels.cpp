@@ -1,6 +1,7 @@
 #include "flashlight/cuda/kernels.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "composit/ir/error.h"
 #include "composit/ir/scope.h"
@@ -19,9 +20,9 @@ using ScalarFunction = composit::Function;
 namespace {
 
 bool has_type(DType dtype) {
-  return dtype == DType::float32 || dtype == DType::float64 || dtype == DType::int64 ||
-         dtype == DType::int32 || dtype == DType::int16 || dtype == DType::int8 ||
-         dtype == DType::uint8 || dtype == DType::bool_;
+  const bool is_wide_unsigned =
+      dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64;
+  return composit::is_computable(dtype) && !composit::is_complex(dtype) && !is_wide_unsigned;
 }
 
 // The functions that flashlight_cuda.cuh does not have.
@@ -32,6 +33,16 @@ bool has_function(ScalarFunction function) {
       ScalarFunction::shift_left, ScalarFunction::shift_right, ScalarFunction::polygamma,
       ScalarFunction::zeta};
   return missing.count(function) == 0;
+}
+
+// An element of a constant. Memory of a device begins with constant expressions, as a conversion of
+// a float to 16 bits is not.
+std::string constant(const Value& value, int64_t number) {
+  const DType dtype = value.type.dtype;
+  if (!composit::is_half(dtype)) return text::literal(element(value.constant, number), dtype);
+  uint16_t bits = 0;
+  std::memcpy(&bits, static_cast<const std::byte*>(value.constant.data()) + 2 * number, 2);
+  return text::type_name(dtype) + "::of_bits(" + std::to_string(bits) + ")";
 }
 
 // The reason why a nest has no kernel; empty if it has one.
@@ -120,14 +131,17 @@ void Kernels::place_temporaries(const std::function<bool(ValueId)>& in_arena) {
   arena_bytes_ = arena_size(lifetimes, offsets_);
 }
 
+// Those that stand as literals in every expression are not read.
 void Kernels::add_constants() {
-  for (const ValueId value : routine_.values.ids()) {
+  std::set<ValueId> read;
+  for (const Step& step : routine_.steps)
+    for (const ValueId value : reads(step)) read.insert(value);
+  for (const ValueId value : read) {
     const Value& one = routine_.values[value];
     if (!is_constant(value) || one.type.numel() == 0) continue;
     file_.names.insert(names_[value]);
     text::List list{"__device__ const " + type(value) + " " + names_[value] + "[] = ", {}};
-    for (int64_t i = 0; i < one.type.numel(); ++i)
-      list.items.push_back(text::literal(element(one.constant, i), one.type.dtype));
+    for (int64_t i = 0; i < one.type.numel(); ++i) list.items.push_back(constant(one, i));
     file_.kernels += text::blank();
     file_.kernels += text::code(list);
   }

@@ -31,10 +31,10 @@ struct PassedValue {
 struct Part {
   size_t device = 0;  // among Placement::devices
   size_t stage = 0;
-  composit::Graph graph;     // its inputs are the values of `reads`, its outputs those of `makes`
-  Numbers reads, makes;      // among Partition::values
-  size_t operations = 0;     // computed nodes
-  bool has_effects = false;  // draws or guards
+  composit::Graph graph = {};  // its inputs are the values of `reads`, its outputs those of `makes`
+  Numbers reads = {}, makes = {};  // among Partition::values
+  size_t operations = 0;           // computed nodes
+  bool has_effects = false;        // draws or guards
 };
 
 struct Partition {

@@ -23,9 +23,9 @@ struct Copy {
 // A part or a copy.
 struct Task {
   bool is_copy = false;
-  size_t number = 0;  // among Partition::parts, or Schedule::copies
-  size_t queue = 0;   // tasks of one queue follow each other
-  Numbers after;      // tasks before this one that it waits for, those of its queue left out
+  size_t number = 0;   // among Partition::parts, or Schedule::copies
+  size_t queue = 0;    // tasks of one queue follow each other
+  Numbers after = {};  // tasks before this one that it waits for, those of its queue left out
 };
 
 struct Schedule {

@@ -29,6 +29,7 @@ foreach(header flashlight/runtime/arena.hpp flashlight/runtime/aten.hpp flashlig
 endforeach()
 read_header(flashlight/runtime/profile.hpp text)
 add_shipped(flashlight_profile.hpp "${text}")
+set_property(DIRECTORY PROPERTY runtime_headers "") # it does not include flashlight.hpp
 read_header(flashlight/runtime/cuda.cuh text)
 add_shipped(flashlight_cuda.cuh "${text}")
 read_header(flashlight/runtime/cuda_aten.cuh text)

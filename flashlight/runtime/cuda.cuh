@@ -15,6 +15,8 @@
 #include <cuda_runtime.h>
 #endif
 
+#include "composit/shipped/half_types.h"
+
 #define FLASHLIGHT_DEVICE __device__ __forceinline__
 #ifndef FLASHLIGHT_CUDA_HOST
 #define FLASHLIGHT_SHARED(type, name, count) __shared__ type name[count]
@@ -44,6 +46,20 @@ cudaError_t launch(void (*kernel)(Parameters...), Grid grid, cudaStream_t stream
   return cudaGetLastError();
 }
 #endif
+
+// Captures what `call` sends to the stream in a graph, which cudaGraphLaunch repeats.
+template <class Call>
+cudaError_t captured(cudaStream_t stream, cudaGraphExec_t* graph, const Call& call) {
+  cudaError_t error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+  if (error != cudaSuccess) return error;
+  error = call();
+  cudaGraph_t launches = nullptr;
+  const cudaError_t ended = cudaStreamEndCapture(stream, &launches);  // also after an error
+  if (error == cudaSuccess) error = ended;
+  if (error == cudaSuccess) error = cudaGraphInstantiateWithFlags(graph, launches, 0);
+  if (launches != nullptr) cudaGraphDestroy(launches);
+  return error;
+}
 
 // Ends the function with the error of a call, if there is one.
 #define FLASHLIGHT_TRY(...) \

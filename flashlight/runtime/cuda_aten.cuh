@@ -13,10 +13,13 @@
 #include <ATen/ops/from_blob.h>
 
 #ifndef FLASHLIGHT_CUDA_HOST
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #endif
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -46,6 +49,12 @@ inline cudaStream_t current_stream() { return c10::cuda::getCurrentCUDAStream().
 
 template <class T>
 constexpr at::ScalarType scalar_type = c10::CppTypeToScalarType<T>::value;
+template <class T>
+constexpr bool is_half = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
+template <>
+constexpr at::ScalarType scalar_type<float16> = at::kHalf;
+template <>
+constexpr at::ScalarType scalar_type<bfloat16> = at::kBFloat16;
 
 // A tensor over memory of the device.
 template <class T>
@@ -67,7 +76,7 @@ T* elements(at::Tensor& value, int64_t count) {
                              c10::str(value.sizes()) + ", expected " + std::to_string(count) +
                              " elements of " + c10::toString(scalar_type<T>));
   value = value.contiguous();
-  return value.mutable_data_ptr<T>();
+  return static_cast<T*>(value.mutable_data_ptr());
 }
 
 // Copies what LibTorch gave to memory of the device.
@@ -82,19 +91,27 @@ void store(at::Tensor& value, T* memory, int64_t count) {
 // An element on the host, which waits for it.
 template <class T>
 T number(const T* memory) {
-  return tensor(memory, {}).template item<T>();
+  if constexpr (is_half<T>)
+    return tensor(memory, {}).template item<float>();
+  else
+    return tensor(memory, {}).template item<T>();
 }
+
+// As fl::kTolerance of generated C++.
+template <class T>
+constexpr float kTolerance = sizeof(T) == sizeof(float) ? 1e-4f : 1e-10f;
+template <>
+constexpr float kTolerance<float16> = 1e-2f;
+template <>
+constexpr float kTolerance<bfloat16> = 5e-2f;
 
 // Whole numbers are equal; real ones up to rounding, as they were computed in another order.
 template <class T, class Captured>
 void expect(T number, Captured captured, const char* place) {
   const auto expected = static_cast<T>(captured);
   if (number == expected || (number != number && expected != expected)) return;
-  if constexpr (std::is_floating_point_v<T>) {
-    // As fl::kTolerance of generated C++.
-    constexpr T kTolerance = sizeof(T) == sizeof(float) ? T(1e-4) : T(1e-10);
-    if (std::abs(number - expected) <= kTolerance * std::abs(expected)) return;
-  }
+  if constexpr (std::is_floating_point_v<T> || is_half<T>)
+    if (std::abs(number - expected) <= kTolerance<T> * std::abs(expected)) return;
   throw std::runtime_error("guard: " + std::string(place) + " gave " + c10::str(number) +
                            ", captured with " + c10::str(expected));
 }
@@ -122,7 +139,7 @@ class Session {
     at::Tensor& given = inputs_[number];
     expect(given, name, scalar_type<T>, sizes);
     given = given.contiguous();
-    return given.const_data_ptr<T>();
+    return static_cast<const T*>(given.const_data_ptr());
   }
   cudaStream_t stream() const { return current_stream(); }
   void check(cudaError_t error) const {
@@ -156,5 +173,93 @@ class Session {
   DeviceGuard guard_;
   std::vector<at::Tensor> inputs_;
 };
+
+// ---- CUDA graphs --------------------------------------------------------------------------------
+
+#ifndef FLASHLIGHT_CUDA_HOST
+// A program that is captured in a CUDA graph.
+//
+// The first call with inputs runs the program; the second one in a row with inputs in the same
+// memory captures it and launches the graph, further ones launch the graph. New values are written
+// into the tensors that were given (`x.copy_(next)`). Results are the caller's own. Copies of an
+// object share a graph; one thread calls it at a time.
+class Graph {
+ public:
+  using Program = std::vector<at::Tensor> (*)(const std::vector<at::Tensor>& inputs);
+  explicit Graph(Program program) : program_(program), state_(std::make_shared<State>()) {}
+
+  std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
+    if (!state_->is_of(inputs)) {
+      *state_ = State(inputs);
+      return program_(inputs);
+    }
+    const DeviceGuard guard(inputs.empty() ? device() : inputs[0].device());
+    if (state_->graph == nullptr) capture(inputs);
+    state_->graph->replay();
+    std::vector<at::Tensor> results;
+    for (const at::Tensor& result : state_->results) results.push_back(result.clone());
+    return results;
+  }
+
+ private:
+  // A tensor's place in memory, and how it lies there.
+  struct Place {
+    const void* memory = nullptr;
+    at::ScalarType dtype;
+    std::vector<int64_t> sizes, strides;
+
+    explicit Place(const at::Tensor& tensor)
+        : memory(tensor.const_data_ptr()),
+          dtype(tensor.scalar_type()),
+          sizes(tensor.sizes().vec()),
+          strides(tensor.strides().vec()) {}
+    bool operator==(const Place& other) const {
+      return memory == other.memory && dtype == other.dtype && sizes == other.sizes &&
+             strides == other.strides;
+    }
+  };
+
+  struct State {
+    bool has_run = false;
+    std::vector<Place> places;
+    std::unique_ptr<at::cuda::CUDAGraph> graph;
+    std::vector<at::Tensor> results;  // in the graph's memory
+
+    State() = default;
+    explicit State(const std::vector<at::Tensor>& inputs) : has_run(true) {
+      for (const at::Tensor& input : inputs) places.emplace_back(input);
+    }
+    bool is_of(const std::vector<at::Tensor>& inputs) const {
+      bool same = has_run && inputs.size() == places.size();
+      for (size_t i = 0; same && i < inputs.size(); ++i) same = places[i] == Place(inputs[i]);
+      return same;
+    }
+  };
+
+  // A capture needs a stream that is not the default one.
+  void capture(const std::vector<at::Tensor>& inputs) {
+    auto graph = std::make_unique<at::cuda::CUDAGraph>();
+    c10::cuda::device_synchronize();
+    {
+      const c10::cuda::CUDAStreamGuard guard(c10::cuda::getStreamFromPool());
+      graph->capture_begin();
+      try {
+        state_->results = program_(inputs);
+      } catch (...) {
+        try {
+          graph->capture_end();
+        } catch (...) {  // the first error tells more
+        }
+        throw;
+      }
+      graph->capture_end();
+    }
+    state_->graph = std::move(graph);
+  }
+
+  Program program_;
+  std::shared_ptr<State> state_;
+};
+#endif
 
 }  // namespace fl

@@ -16,12 +16,6 @@ using Computed =
     std::conditional_t<std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>, float, T>;
 }  // namespace detail
 
-// As it would be read again after it was stored.
-template <class T>
-float rounded(float x) {
-  return T(x);
-}
-
 // Arithmetic in T. A result of bools is true if the number is not zero.
 template <class T>
 T add(T x, T y) {

@@ -386,14 +386,14 @@ ExpressionText ExpressionWriter::call(const Expr& x, int precedence) {
   const bool named_op = info.op.empty() || is_bool || function == ScalarFunction::shift_left ||
                         function == ScalarFunction::shift_right;
   if (!named_op) return operation(x, precedence);
-  const DType dtype = x[0].dtype();                               // C++ deduces that of a float
+  const DType dtype = x[0].dtype();
   if (function == ScalarFunction::nextafter && is_half(dtype)) {  // not the float's neighbor
     const std::string half = type_name(dtype);
     return "float(fl::nextafter(" + half + "(" + write(x[0], 0) + "), " + half + "(" +
            write(x[1], 0) + ")))";
   }
   ExpressionText text = "fl::" + std::string(info.name);
-  if (dtype != DType::float32 && dtype != DType::float64)
+  if (!composit::is_floating_point(dtype))  // C++ deduces that of a float
     text = text + ("<" + compute_type_name(dtype) + ">");
   text = text + "(";
   for (size_t i = 0; i < x.arguments().size(); ++i)

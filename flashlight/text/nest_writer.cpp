@@ -172,6 +172,14 @@ Code NestWriter::stores(ExpressionWriter& text, bool declare) {
   return code;
 }
 
+Code added(const std::string& element, const ExpressionText& value, DType dtype) {
+  if (dtype == DType::bool_) return assignment(element, element + " || " + value);
+  if (composit::item_size(dtype) < 4)
+    return assignment(element,
+                      "static_cast<" + type_name(dtype) + ">(" + element + " + " + value + ")");
+  return assignment(element, value, "+=");
+}
+
 Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
   Code code;
   std::vector<std::string> indices;
@@ -189,18 +197,8 @@ Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
         assignment("const " + compute_type_name(dtype) + " " + element, text.expression(one.value));
     return code;
   }
-  if (!one.add) {
-    code += text.assign(target, one.value);
-    return code;
-  }
-  const ExpressionText value = text.expression(one.value);
-  if (dtype == DType::bool_)
-    code += assignment(element, element + " || " + value);
-  else if (composit::item_size(dtype) < 4)
-    code += assignment(element,
-                       "static_cast<" + type_name(dtype) + ">(" + element + " + " + value + ")");
-  else
-    code += assignment(element, value, "+=");
+  code +=
+      one.add ? added(element, text.expression(one.value), dtype) : text.assign(target, one.value);
   return code;
 }
 

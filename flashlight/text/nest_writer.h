@@ -39,6 +39,9 @@ struct NestContext {
   bool plain = false;
 };
 
+// Adds to an element of memory: "x[i] += 2.0f;".
+Code added(const std::string& element, const ExpressionText& value, composit::DType dtype);
+
 class NestWriter {
  public:
   // `order`: parallel axes from the outside in.

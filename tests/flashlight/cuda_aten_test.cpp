@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -30,8 +31,8 @@ std::string read(const std::string& path) {
 class LinkedProgram {
  public:
   explicit LinkedProgram(const composit::Graph& graph)
-      : library_(build(cuda::linked_source_of(
-            graph, {.name = "program", .called = cuda::schema_of_call, .outline = false}))),
+      : library_(build(
+            cuda::linked_source_of(graph, {.name = "program", .called = cuda::schema_of_call}))),
         entry_(library_.symbol<Entry>("entry")) {}
 
   Tensors operator()(const Tensors& inputs) const {
@@ -80,8 +81,12 @@ TEST_P(CudaModels, loss_and_gradients_are_libtorchs) {
   const auto expected = gradient(inputs(2));
   const Tensors results = program(tensors_of(captured, gradient.graph(), inputs(2)));
   ASSERT_FALSE(results.empty());
-  EXPECT_LT(difference({results[0]}, {expected.loss}), 1e-9);
-  EXPECT_LT(difference({results.begin() + 1, results.end()}, expected.gradients), 1e-9);
+  // The noise levels are products of up to 1,000 numbers of float32, which a kernel rounds one by
+  // one; LibTorch has the products in double on the CPU.
+  const double tolerance =
+      subject.name == "stable_diffusion" ? 1e-6 : std::max(test::compiled_tolerance(subject), 1e-9);
+  EXPECT_LT(difference({results[0]}, {expected.loss}), tolerance);
+  EXPECT_LT(difference({results.begin() + 1, results.end()}, expected.gradients), tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, CudaModels, testing::ValuesIn(zoo::small_models()),

@@ -14,6 +14,7 @@
 namespace flashlight {
 namespace {
 
+using test::compiled_tolerance;
 using test::difference;
 using test::tensors_of;
 using zoo::Subject;
@@ -37,13 +38,6 @@ TEST_P(Models, values_by_definitions_are_torchs) {
   const auto captured = zoo::capture_loss(subject, inputs(1));
   const Tensors actual = captured.evaluate(inputs(2), composit::reference());
   EXPECT_LT(difference(actual, {zoo::loss_of(subject, inputs(2))}), 1e-12);
-}
-
-// Six digits more than float32 has; the project's promise for float64. But the sampler's noise
-// levels and the embedding of a time step are float32, whatever the model is: sines and logarithms
-// that LibTorch, which has its own for each processor, gives one unit in the last place otherwise.
-double compiled_tolerance(const Subject& subject) {
-  return subject.name == "unet" || subject.name == "stable_diffusion" ? 1e-7 : 1e-10;
 }
 
 TEST_P(Models, values_as_cpp_are_torchs) {

@@ -23,25 +23,35 @@ std::string read(const std::string& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-// Calls the function with pointers of its own types.
-std::string entry(const composit::Graph& graph, const std::string& name) {
+std::string element_type(composit::DType dtype) {
+  return composit::is_half(dtype) ? "uint16_t" : text::type_name(dtype);
+}
+
+// Calls the function with pointers of its own types, or captures a call and launches the graph.
+std::string entry(const composit::Graph& graph, const std::string& name, bool captured) {
   std::string arguments;
   size_t i = 0;
   for (const composit::LazyTensor& input : graph.inputs())
-    arguments += "static_cast<const " + text::type_name(input.dtype()) + "*>(in[" +
+    arguments += "static_cast<const " + element_type(input.dtype()) + "*>(in[" +
                  std::to_string(i++) + "]), ";
   i = 0;
   for (const composit::LazyTensor& output : graph.outputs())
     arguments +=
-        "static_cast<" + text::type_name(output.dtype()) + "*>(out[" + std::to_string(i++) + "]), ";
+        "static_cast<" + element_type(output.dtype()) + "*>(out[" + std::to_string(i++) + "]), ";
+  arguments += "arena, nullptr";
+  const std::string call =
+      captured ? "  cudaGraphExec_t graph = nullptr;\n  if (const int error = " + name + "_graph(" +
+                     arguments + ", &graph)) return error;\n" +
+                     "  const int error = cudaGraphLaunch(graph, nullptr);\n"
+                     "  cudaGraphExecDestroy(graph);\n  return error;\n"
+               : "  return " + name + "(" + arguments + ");\n";
   return "extern \"C\" int " + name +
-         "_entry(const void* const* in, void* const* out, void* arena) {\n  return " + name + "(" +
-         arguments + "arena, nullptr);\n}\n";
+         "_entry(const void* const* in, void* const* out, void* arena) {\n" + call + "}\n";
 }
 
 // The kernels with parameters that are watched.
 std::string watched(const std::string& text) {
-  static const std::regex pointer(R"((const )?(\w+)\* __restrict__ (\w+))");
+  static const std::regex pointer(R"((const )?([\w:]+)\* __restrict__ (\w+))");
   return std::regex_replace(text, pointer, "host_cuda::Pointer<$1$2> $3");
 }
 
@@ -115,7 +125,8 @@ std::string difference(const Case& one, const CudaSource& source, Entry* run, do
 
 }  // namespace
 
-std::string differences(const std::vector<Case>& cases, double times, Sectors* sectors) {
+std::string differences(const std::vector<Case>& cases, double times, Sectors* sectors,
+                        bool captured) {
   toolchain::Sources sources;
   sources.headers = {package::shipped_file("flashlight_cuda.cuh"),
                      {"host_cuda.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_cuda.h")},
@@ -124,10 +135,11 @@ std::string differences(const std::vector<Case>& cases, double times, Sectors* s
   std::vector<CudaSource> emitted;
   for (size_t i = 0; i < cases.size(); ++i) {
     const std::string name = "case_" + std::to_string(i);
-    emitted.push_back(source_of(cases[i].graph, {.name = name, .outline = false}));
+    emitted.push_back(
+        source_of(cases[i].graph, {.name = name, .outline = false}, {.graph = captured}));
     const std::string& whole = emitted.back().text;
     text += "namespace " + name + "_kernels {\n" + watched(whole.substr(whole.find('\n') + 1)) +
-            "\n" + entry(cases[i].graph, name) + "}\n";
+            "\n" + entry(cases[i].graph, name, captured) + "}\n";
   }
   sources.units.push_back({"kernels.cpp", text});
   const toolchain::Library library =

@@ -22,8 +22,9 @@ struct Sectors {
 };
 
 // Empty, or every case that differs from the reference by more than `times` the tolerance of its
-// dtype, leaves its memory, or has threads that race: what, and the text.
+// dtype, leaves its memory, or has threads that race: what, and the text. `captured`: in a CUDA
+// graph.
 std::string differences(const std::vector<Case>& cases, double times = 4,
-                        Sectors* sectors = nullptr);
+                        Sectors* sectors = nullptr, bool captured = false);
 
 }  // namespace flashlight::cuda::test

@@ -2,8 +2,8 @@
 
     compile_with_nvcc.py FLASHLIGHT EXAMPLES [TORCH_FOLDER ...]
 
-FLASHLIGHT is the command line, EXAMPLES the folder of programs in Knossos' language. With LibTorch's
-include folders, programs that call LibTorch are compiled, too. nvcc is that of FLASHLIGHT_NVCC, or of
+FLASHLIGHT is the command line, EXAMPLES the folder of examples: programs in Knossos' language and
+generated ones. With LibTorch's include folders, programs that call LibTorch are compiled, too. nvcc is that of FLASHLIGHT_NVCC, or of
 the path; without one the test is skipped (exit code 77). NVIDIA's packages nvidia-cuda-nvcc,
 nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-runtime and, for LibTorch's headers, nvidia-cuda-cccl have
 it."""
@@ -25,9 +25,11 @@ PROGRAMS = {
                                              "float64[100,3]", "float64[]", "2", "float64[]"]),
 }
 
+PLAIN = ["-std=c++17", "-Werror", "all-warnings"]
+
 
 def written(flashlight: str, capture: pathlib.Path, target: pathlib.Path, linked: bool) -> None:
-    words = ["--link", "aten"] if linked else []
+    words = ["--graph", *(["--link", "aten"] if linked else [])]
     subprocess.run([flashlight, "compile", str(capture), "--backend", "cuda", "-o", str(target),
                     "--name", "program", *words], check=True, stdout=subprocess.DEVNULL)
 
@@ -51,6 +53,15 @@ def compile_folder(nvcc: str, folder: pathlib.Path, words: list[str]) -> str | N
     return done.stderr
 
 
+def report(name: str, said: str) -> int:
+    """Prints registers; the bytes that are spilled."""
+    registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
+    spilled = sum(map(int, re.findall(r"(\d+) bytes spill", said)))
+    print(f"{name}: {len(registers)} kernels, at most {max(registers)} registers, {spilled} bytes "
+          "spilled")
+    return spilled
+
+
 def main(flashlight: str, examples: str, *torch_folders: str) -> int:
     nvcc = os.environ.get("FLASHLIGHT_NVCC") or shutil.which("nvcc")
     if not nvcc:
@@ -61,9 +72,9 @@ def main(flashlight: str, examples: str, *torch_folders: str) -> int:
         folder = pathlib.Path(name)
         for program, (file, function, inputs) in PROGRAMS.items():
             words = [word for one in inputs for word in ("--input", one)]
-            subprocess.run([flashlight, "import", str(pathlib.Path(examples) / file), "--function",
+            subprocess.run([flashlight, "import", str(pathlib.Path(examples) / "ks" / file), "--function",
                             function, *words, "-o", str(folder / program)], check=True)
-            kinds = {"": ["-std=c++17", "-Werror", "all-warnings"]}
+            kinds = {"": PLAIN}
             if torch_folders:
                 kinds[" with LibTorch"] = ["-std=c++20", *includes(folder, list(torch_folders))]
             for kind, flags in kinds.items():
@@ -72,11 +83,18 @@ def main(flashlight: str, examples: str, *torch_folders: str) -> int:
                 said = compile_folder(nvcc, target, flags)
                 if said is None:
                     return 1
-                registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
-                spilled = sum(map(int, re.findall(r"(\d+) bytes spill", said)))
-                print(f"{program}{kind}: {len(registers)} kernels, at most {max(registers)} "
-                      f"registers, {spilled} bytes spilled")
-                spills += spilled
+                spills += report(f"{program}{kind}", said)
+        shutil.copy(folder / "relu3_cuda/flashlight_cuda.cuh", folder)
+        for source in sorted(pathlib.Path(examples).glob("generated/*.cu")):
+            if "flashlight_cuda_aten.cuh" in source.read_text():
+                continue
+            target = folder / "generated"
+            target.mkdir(exist_ok=True)
+            shutil.copy(source, target / "program.cu")
+            said = compile_folder(nvcc, target, [*PLAIN, f"-I{folder}"])
+            if said is None:
+                return 1
+            spills += report(source.name, said)
     return 1 if spills else 0
 
 

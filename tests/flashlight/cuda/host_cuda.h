@@ -14,6 +14,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #define FLASHLIGHT_CUDA_HOST
@@ -28,16 +29,59 @@
 using cudaError_t = int;
 using cudaStream_t = void*;
 constexpr int cudaSuccess = 0, cudaErrorAssert = 710, cudaErrorIllegalInstruction = 715;
+constexpr int cudaErrorStreamCaptureUnsupported = 900;
 constexpr int cudaMemcpyDeviceToDevice = 0, cudaMemcpyDeviceToHost = 0, cudaMemcpyHostToDevice = 0;
-inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, cudaStream_t) {
-  std::memmove(to, from, bytes);
+
+namespace host_cuda {
+
+// What was sent to a stream while it is captured.
+using Work = std::vector<std::function<cudaError_t()>>;
+inline Work* capturing = nullptr;
+
+inline cudaError_t send(const std::function<cudaError_t()>& work) {
+  if (capturing == nullptr) return work();
+  capturing->push_back(work);
   return cudaSuccess;
+}
+
+}  // namespace host_cuda
+
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, int, cudaStream_t) {
+  return host_cuda::send([=] { return std::memmove(to, from, bytes), cudaSuccess; });
 }
 inline cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t) {
-  std::memset(memory, value, bytes);
+  return host_cuda::send([=] { return std::memset(memory, value, bytes), cudaSuccess; });
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  return host_cuda::capturing == nullptr ? cudaSuccess : cudaErrorStreamCaptureUnsupported;
+}
+
+using cudaGraph_t = host_cuda::Work*;
+using cudaGraphExec_t = host_cuda::Work*;
+constexpr int cudaStreamCaptureModeThreadLocal = 1;
+inline cudaError_t cudaStreamBeginCapture(cudaStream_t, int) {
+  host_cuda::capturing = new host_cuda::Work();
   return cudaSuccess;
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+  *graph = std::exchange(host_cuda::capturing, nullptr);
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* made, cudaGraph_t graph,
+                                                 unsigned long long) {
+  *made = new host_cuda::Work(*graph);
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return cudaGraphDestroy(graph); }
+inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
+  for (const auto& work : *graph)
+    if (const cudaError_t error = work(); error != cudaSuccess) return error;
+  return cudaSuccess;
+}
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** memory, const T& symbol) {
   *memory = const_cast<void*>(static_cast<const void*>(&symbol));
@@ -183,7 +227,7 @@ T __shfl_down_sync(unsigned, T value, int offset) {
 namespace fl {
 
 template <class... Parameters, class... Arguments>
-cudaError_t launch(void (*kernel)(Parameters...), Grid grid, cudaStream_t, Arguments... arguments) {
+cudaError_t run(void (*kernel)(Parameters...), Grid grid, Arguments... arguments) {
   host_cuda::Block& block = host_cuda::Block::instance();
   blockDim = {kBlockThreads, 1, 1};
   gridDim = {static_cast<unsigned>(grid.blocks), 1, 1};
@@ -197,6 +241,10 @@ cudaError_t launch(void (*kernel)(Parameters...), Grid grid, cudaStream_t, Argum
     if (block.trapped()) return cudaErrorIllegalInstruction;
   }
   return cudaSuccess;
+}
+template <class... Parameters, class... Arguments>
+cudaError_t launch(void (*kernel)(Parameters...), Grid grid, cudaStream_t, Arguments... arguments) {
+  return host_cuda::send([=] { return run(kernel, grid, arguments...); });
 }
 
 }  // namespace fl

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 
 namespace host_cuda {
@@ -124,6 +125,11 @@ class Element {
   operator T() const {
     Memory::instance().access(at_, sizeof(T), false);
     return *at_;
+  }
+  // A 16-bit float in arithmetic.
+  template <class U = T, std::enable_if_t<std::is_class_v<U>, int> = 0>
+  operator float() const {
+    return T(*this);
   }
   Element& operator=(T value) {
     Memory::instance().access(at_, sizeof(T), true);

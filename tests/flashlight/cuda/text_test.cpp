@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/operations.h"
 #include "tests/flashlight/cuda/compare.h"
@@ -44,6 +45,18 @@ TEST(CudaText, LongSumsAreDivided) {
   EXPECT_THAT(text_of(rows, amax(rows, {1})), HasSubstr("fl::of_warp(part, fl::max_of<float>)"));
 }
 
+// Memory of a device begins with constant expressions: bits, not conversions of a float.
+TEST(CudaText, ShortFloatsAreComputedAsFloats) {
+  const LazyTensor x = x_of({2}, DType::bfloat16);
+  constexpr uint16_t kBits[] = {0x3f80, 0x4049};
+  const LazyTensor weights = constant(Array::copy_of(tensor_type(DType::bfloat16, {2}), kBits));
+  const std::string text = text_of(x, x * weights);
+  EXPECT_THAT(text, HasSubstr("const fl::bfloat16* __restrict__ x"));
+  EXPECT_THAT(text, HasSubstr("mul[i] = float(x[i]) * float(constant[i]);"));
+  EXPECT_THAT(text, HasSubstr("{fl::bfloat16::of_bits(16256),"));
+  EXPECT_THAT(text, HasSubstr("cudaError_t f(const uint16_t* x_bits, uint16_t* mul_bits,"));
+}
+
 // Two points that add to one element are one thread's: there are no atomics.
 TEST(CudaText, PointsThatAddAreOneThreads) {
   const LazyTensor x = x_of({4, 6});
@@ -58,14 +71,40 @@ TEST(CudaText, PointsThatAddAreOneThreads) {
   EXPECT_THAT(text, Not(HasSubstr("atomic")));
 }
 
+TEST(CudaText, AGraphHasAFunctionOfItsOwn) {
+  const LazyTensor x = x_of({8});
+  Graph::Parts parts;
+  parts.inputs = {x};
+  parts.outputs = {exp(x)};
+  const CudaSource source =
+      source_of(Graph(std::move(parts)), {.name = "f", .outline = false}, {.graph = true});
+  EXPECT_THAT(source.header, HasSubstr("cudaError_t f_graph(const float* x, float* exp, void* "
+                                       "/*arena*/, cudaStream_t stream, cudaGraphExec_t* graph);"));
+  EXPECT_THAT(source.text, HasSubstr("return fl::captured(stream, graph, [&] { return f(x, exp, "
+                                     "nullptr, stream); });"));
+}
+
+// The host would wait for the number that decides.
+TEST(CudaText, AGraphHasNoBranches) {
+  const LazyTensor x = x_of({8});
+  const LazyTensors y = cond(
+      sum(x) < 0.0, [&](const LazyTensors&) { return LazyTensors{x * -1.0}; },
+      [&](const LazyTensors&) { return LazyTensors{x}; });
+  const Graph graph({.inputs = {x}, .outputs = y});
+  EXPECT_THAT(user_error([&] {
+                source_of(graph, {.name = "f", .outline = false}, {.graph = true});
+              }).value_or(""),
+              HasSubstr("in a CUDA graph: the host waits for a number"));
+}
+
 TEST(CudaText, RefusesByName) {
   const auto error = [](const LazyTensor& x, const LazyTensor& y) {
     return user_error([&] { text_of(x, y); }).value_or("");
   };
-  const LazyTensor x = x_of({8}), half = x_of({8}, DType::bfloat16);
+  const LazyTensor x = x_of({8}), complex = x_of({8}, DType::complex64);
   EXPECT_THAT(error(x, apply("aten::sort", {x, int64_t{0}, false})[0]),
               HasSubstr("[compile] no code for 'aten::sort' on a GPU"));
-  EXPECT_THAT(error(half, half + half), HasSubstr("for values of bfloat16"));
+  EXPECT_THAT(error(complex, complex + complex), HasSubstr("for values of complex64"));
   EXPECT_THAT(error(x, apply_one("aten::digamma", {x})), HasSubstr("for the function digamma"));
   EXPECT_THAT(user_error([&] {
                 Graph::Parts parts;

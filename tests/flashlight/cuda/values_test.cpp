@@ -8,6 +8,7 @@
 #include "examples/objectives/activations.h"
 #include "examples/objectives/bundle_adjustment.h"
 #include "examples/objectives/gmm.h"
+#include "examples/programs/programs.h"
 #include "tests/flashlight/cuda/compare.h"
 
 namespace flashlight::cuda {
@@ -70,7 +71,7 @@ TEST(CudaValues, WritesAreCoalesced) {
   }
 }
 
-TEST(CudaValues, Objectives) {
+std::vector<Case> objective_cases() {
   std::vector<Case> cases;
   const auto add = [&](const objectives::Problem& problem) {
     cases.push_back({problem.name, problem.objective, problem.inputs});
@@ -80,7 +81,30 @@ TEST(CudaValues, Objectives) {
   add(objectives::gelu_problem(1000, DType::float64));
   add(objectives::gmm_problem({.d = 3, .k = 5, .n = 100}));
   add(objectives::bundle_adjustment_problem({.cameras = 3, .points = 20, .observations = 50}));
-  EXPECT_EQ(test::differences(cases), "");
+  return cases;
+}
+
+TEST(CudaValues, Objectives) { EXPECT_EQ(test::differences(objective_cases()), ""); }
+
+// Those of examples/generated. The mixtures there have a thousand million accesses, each of which
+// the host's machine watches: Objectives has smaller ones.
+TEST(CudaValues, GeneratedExamples) {
+  std::vector<Case> cases;
+  for (const examples::Program& program : examples::programs()) {
+    if (program.name.starts_with("gmm")) continue;
+    Case one = {program.name, program.graph, {}};
+    for (const LazyTensor& x : program.graph.inputs()) {
+      std::vector<double> values(static_cast<size_t>(x.numel()));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(1.7 * static_cast<double>(i));
+      one.values.push_back(array_of(x.type(), values));
+    }
+    cases.push_back(std::move(one));
+  }
+  EXPECT_EQ(test::differences(cases, 16), "");  // sums of a thousand terms in another order
+}
+
+TEST(CudaValues, ObjectivesInAGraph) {
+  EXPECT_EQ(test::differences(objective_cases(), 4, nullptr, /*captured=*/true), "");
 }
 
 }  // namespace
