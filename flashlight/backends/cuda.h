@@ -12,8 +12,8 @@ struct Cuda {
   // The program is a function of LibTorch's tensors; products, convolutions, attention, sorting and
   // draws are calls of LibTorch.
   bool link_aten = false;
-  // The program is also captured in a CUDA graph, by a function of its own ("relu3_graph"). Programs
-  // in which a number of the device decides on the host are refused.
+  // The program is also captured in a CUDA graph, by a function of its own ("relu3_graph").
+  // Programs in which a number of the device decides on the host are refused.
   bool graph = false;
 
   // The table of its options.
