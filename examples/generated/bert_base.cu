@@ -49,36 +49,6 @@ __global__ void add_2_kernel(const float* __restrict__ x, const float* __restric
   }
 }
 
-// aten::permute (attention.self.query)
-__global__ void permute_kernel(const float* __restrict__ attention_self_query_weight,
-                               float* __restrict__ permute) {
-  for (int64_t point = fl::thread(); point < 589824; point += fl::threads()) {
-    const int i = static_cast<int>(point / 768);
-    const int j = static_cast<int>(point % 768);
-    permute[i * 768 + j] = attention_self_query_weight[j * 768 + i];
-  }
-}
-
-// aten::permute (attention.self.key)
-__global__ void permute_2_kernel(const float* __restrict__ attention_self_key_weight,
-                                 float* __restrict__ permute_2) {
-  for (int64_t point = fl::thread(); point < 589824; point += fl::threads()) {
-    const int i = static_cast<int>(point / 768);
-    const int j = static_cast<int>(point % 768);
-    permute_2[i * 768 + j] = attention_self_key_weight[j * 768 + i];
-  }
-}
-
-// aten::permute (attention.self.value)
-__global__ void permute_3_kernel(const float* __restrict__ attention_self_value_weight,
-                                 float* __restrict__ permute_3) {
-  for (int64_t point = fl::thread(); point < 589824; point += fl::threads()) {
-    const int i = static_cast<int>(point / 768);
-    const int j = static_cast<int>(point % 768);
-    permute_3[i * 768 + j] = attention_self_value_weight[j * 768 + i];
-  }
-}
-
 // aten::permute (attention.self)
 __global__ void permute_4_kernel(const float* __restrict__ matmul,
                                  const float* __restrict__ attention_self_query_bias,
@@ -128,16 +98,6 @@ __global__ void self_kernel(const float* __restrict__ scaled_dot_product_attenti
   }
 }
 
-// aten::permute (attention.output.dense)
-__global__ void permute_8_kernel(const float* __restrict__ attention_output_dense_weight,
-                                 float* __restrict__ permute_8) {
-  for (int64_t point = fl::thread(); point < 589824; point += fl::threads()) {
-    const int i = static_cast<int>(point / 768);
-    const int j = static_cast<int>(point % 768);
-    permute_8[i * 768 + j] = attention_output_dense_weight[j * 768 + i];
-  }
-}
-
 // aten::add.Tensor (attention.output)
 __global__ void add_kernel(const float* __restrict__ matmul_4,
                            const float* __restrict__ attention_output_dense_bias,
@@ -146,16 +106,6 @@ __global__ void add_kernel(const float* __restrict__ matmul_4,
     const int i = static_cast<int>(point / 768);
     const int j = static_cast<int>(point % 768);
     add[i * 768 + j] = matmul_4[i * 768 + j] + attention_output_dense_bias[j] + x[i * 768 + j];
-  }
-}
-
-// aten::permute (intermediate.dense)
-__global__ void permute_9_kernel(const float* __restrict__ intermediate_dense_weight,
-                                 float* __restrict__ permute_9) {
-  for (int64_t point = fl::thread(); point < 2359296; point += fl::threads()) {
-    const int i = static_cast<int>(point / 3072);
-    const int j = static_cast<int>(point % 3072);
-    permute_9[i * 3072 + j] = intermediate_dense_weight[j * 768 + i];
   }
 }
 
@@ -168,16 +118,6 @@ __global__ void intermediate_kernel(const float* __restrict__ matmul_5,
     const int j = static_cast<int>(point % 3072);
     const float sum = matmul_5[i * 3072 + j] + intermediate_dense_bias[j];
     intermediate[i * 3072 + j] = 0.5f * sum * (1.0f + fl::erf(sum * 0.70710677f));
-  }
-}
-
-// aten::permute (output.dense)
-__global__ void permute_10_kernel(const float* __restrict__ output_dense_weight,
-                                  float* __restrict__ permute_10) {
-  for (int64_t point = fl::thread(); point < 2359296; point += fl::threads()) {
-    const int i = static_cast<int>(point / 768);
-    const int j = static_cast<int>(point % 768);
-    permute_10[i * 768 + j] = output_dense_weight[j * 3072 + i];
   }
 }
 
@@ -234,24 +174,6 @@ __global__ void embeddings_kernel(const int64_t* __restrict__ input_0_1,
   }
 }
 
-// aten::select.int (encoder.layer.11.output)
-__global__ void output_kernel(const float* __restrict__ layer_11, float* __restrict__ output) {
-  for (int64_t point = fl::thread(); point < 768; point += fl::threads()) {
-    const int i = static_cast<int>(point);
-    output[i] = layer_11[i];
-  }
-}
-
-// aten::permute (pooler.dense)
-__global__ void permute_kernel_2(const float* __restrict__ pooler_dense_weight,
-                                 float* __restrict__ permute) {
-  for (int64_t point = fl::thread(); point < 589824; point += fl::threads()) {
-    const int i = static_cast<int>(point / 768);
-    const int j = static_cast<int>(point % 768);
-    permute[i * 768 + j] = pooler_dense_weight[j * 768 + i];
-  }
-}
-
 // aten::tanh (pooler)
 __global__ void pooler_kernel(const float* __restrict__ dense, float* __restrict__ pooler) {
   for (int64_t point = fl::thread(); point < 768; point += fl::threads()) {
@@ -283,37 +205,22 @@ void encoder_layer(const float* attention_self_query_weight, const float* x,
                    const float* output_dense_weight, const float* output_dense_bias,
                    const float* output_layer_norm_weight, const float* output_layer_norm_bias,
                    float* output_layer_norm, char* arena, const fl::Session& session) {
-  auto* const permute = fl::at<float>(arena, 0);
-  auto* const permute_2 = fl::at<float>(arena, 0);
-  auto* const permute_3 = fl::at<float>(arena, 0);
   auto* const permute_4 = fl::at<float>(arena, 0);
   auto* const permute_5 = fl::at<float>(arena, 393216);
   auto* const permute_6 = fl::at<float>(arena, 786432);
-  auto* const self = fl::at<float>(arena, 2359296);
-  auto* const permute_8 = fl::at<float>(arena, 0);
+  auto* const self = fl::at<float>(arena, 0);
   auto* const add = fl::at<float>(arena, 0);
-  auto* const attention_output_layer_norm = fl::at<float>(arena, 11010048);
-  auto* const permute_9 = fl::at<float>(arena, 0);
-  auto* const intermediate = fl::at<float>(arena, 9437184);
-  auto* const permute_10 = fl::at<float>(arena, 0);
+  auto* const attention_output_layer_norm = fl::at<float>(arena, 1572864);
+  auto* const intermediate = fl::at<float>(arena, 0);
   auto* const add_2 = fl::at<float>(arena, 0);
-  session.check(
-      fl::launch(permute_kernel, fl::points(589824), session.stream(), attention_self_query_weight,
-                 permute));
-  at::Tensor matmul_memory =
-      at::matmul(fl::tensor(x, {1, 128, 768}), fl::tensor(permute, {768, 768}));
+  at::Tensor matmul_memory = at::matmul(
+      fl::tensor(x, {1, 128, 768}), fl::view(attention_self_query_weight, {768, 768}, {1, 768}));
   auto* const matmul = fl::elements<float>(matmul_memory, 98304);
-  session.check(
-      fl::launch(permute_2_kernel, fl::points(589824), session.stream(), attention_self_key_weight,
-                 permute_2));
-  at::Tensor matmul_2_memory =
-      at::matmul(fl::tensor(x, {1, 128, 768}), fl::tensor(permute_2, {768, 768}));
+  at::Tensor matmul_2_memory = at::matmul(
+      fl::tensor(x, {1, 128, 768}), fl::view(attention_self_key_weight, {768, 768}, {1, 768}));
   auto* const matmul_2 = fl::elements<float>(matmul_2_memory, 98304);
-  session.check(
-      fl::launch(permute_3_kernel, fl::points(589824), session.stream(),
-                 attention_self_value_weight, permute_3));
-  at::Tensor matmul_3_memory =
-      at::matmul(fl::tensor(x, {1, 128, 768}), fl::tensor(permute_3, {768, 768}));
+  at::Tensor matmul_3_memory = at::matmul(
+      fl::tensor(x, {1, 128, 768}), fl::view(attention_self_value_weight, {768, 768}, {1, 768}));
   auto* const matmul_3 = fl::elements<float>(matmul_3_memory, 98304);
   session.check(
       fl::launch(permute_4_kernel, fl::points(98304), session.stream(), matmul,
@@ -335,40 +242,31 @@ void encoder_layer(const float* attention_self_query_weight, const float* x,
       fl::launch(self_kernel, fl::points(98304), session.stream(), scaled_dot_product_attention,
                  self));
   scaled_dot_product_attention_memory.reset();
-  session.check(
-      fl::launch(permute_8_kernel, fl::points(589824), session.stream(),
-                 attention_output_dense_weight, permute_8));
-  at::Tensor matmul_4_memory =
-      at::matmul(fl::tensor(self, {1, 128, 768}), fl::tensor(permute_8, {768, 768}));
+  at::Tensor matmul_4_memory = at::matmul(
+      fl::tensor(self, {1, 128, 768}), fl::view(attention_output_dense_weight, {768, 768}, {1, 768}));
   auto* const matmul_4 = fl::elements<float>(matmul_4_memory, 98304);
   session.check(
       fl::launch(add_kernel, fl::points(98304), session.stream(), matmul_4,
                  attention_output_dense_bias, x, add));
   matmul_4_memory.reset();
   layer_norm(add, attention_output_layer_norm_weight, attention_output_layer_norm_bias,
-             attention_output_layer_norm, fl::at<char>(arena, 11403264), session);
-  session.check(
-      fl::launch(permute_9_kernel, fl::points(2359296), session.stream(), intermediate_dense_weight,
-                 permute_9));
+             attention_output_layer_norm, fl::at<char>(arena, 1966080), session);
   at::Tensor matmul_5_memory = at::matmul(
-      fl::tensor(attention_output_layer_norm, {1, 128, 768}), fl::tensor(permute_9, {768, 3072}));
+      fl::tensor(attention_output_layer_norm, {1, 128, 768}), fl::view(intermediate_dense_weight, {768, 3072}, {1, 768}));
   auto* const matmul_5 = fl::elements<float>(matmul_5_memory, 393216);
   session.check(
       fl::launch(intermediate_kernel, fl::points(393216), session.stream(), matmul_5,
                  intermediate_dense_bias, intermediate));
   matmul_5_memory.reset();
-  session.check(
-      fl::launch(permute_10_kernel, fl::points(2359296), session.stream(), output_dense_weight,
-                 permute_10));
-  at::Tensor matmul_6_memory =
-      at::matmul(fl::tensor(intermediate, {1, 128, 3072}), fl::tensor(permute_10, {3072, 768}));
+  at::Tensor matmul_6_memory = at::matmul(
+      fl::tensor(intermediate, {1, 128, 3072}), fl::view(output_dense_weight, {3072, 768}, {1, 3072}));
   auto* const matmul_6 = fl::elements<float>(matmul_6_memory, 98304);
   session.check(
       fl::launch(add_2_kernel_2, fl::points(98304), session.stream(), matmul_6, output_dense_bias,
                  attention_output_layer_norm, add_2));
   matmul_6_memory.reset();
   layer_norm(add_2, output_layer_norm_weight, output_layer_norm_bias, output_layer_norm,
-             fl::at<char>(arena, 11403264), session);
+             fl::at<char>(arena, 1966080), session);
 }
 
 }  // namespace
@@ -782,7 +680,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
   auto* const layer_11 = fl::elements<float>(layer_11_memory, 98304);
   at::Tensor pooler_memory = fl::empty<float>({1, 768});
   auto* const pooler = fl::elements<float>(pooler_memory, 768);
-  const at::Tensor arena_memory = fl::empty<uint8_t>({13766656});
+  const at::Tensor arena_memory = fl::empty<uint8_t>({2819072});
   void* const arena = arena_memory.mutable_data_ptr();
   auto* const add_2 = fl::at<float>(arena, 0);
   auto* const layer_norm_2 = fl::at<float>(arena, 393216);
@@ -799,15 +697,13 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
   auto* const layer_8 = fl::at<float>(arena, 0);
   auto* const layer_9 = fl::at<float>(arena, 393216);
   auto* const layer_10 = fl::at<float>(arena, 0);
-  auto* const output = fl::at<float>(arena, 2359296);
-  auto* const permute = fl::at<float>(arena, 0);
   session.check(
       fl::launch(add_2_kernel_3, fl::points(98304), session.stream(), input_0_0,
                  embeddings_word_embeddings_weight, embeddings_token_type_ids,
                  embeddings_token_type_embeddings_weight, embeddings_position_ids,
                  embeddings_position_embeddings_weight, add_2));
   layer_norm(add_2, embeddings_layer_norm_weight, embeddings_layer_norm_bias, layer_norm_2,
-             fl::at<char>(arena, 2362368), session);
+             fl::at<char>(arena, 851968), session);
   session.check(fl::launch(all_kernel, fl::points(1), session.stream(), input_0_1, all));
   fl::expect(fl::number(all), false, "aten::item (embeddings)");
   session.check(
@@ -824,7 +720,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_0_intermediate_dense_weight, encoder_layer_0_intermediate_dense_bias,
                 encoder_layer_0_output_dense_weight, encoder_layer_0_output_dense_bias,
                 encoder_layer_0_output_layer_norm_weight, encoder_layer_0_output_layer_norm_bias,
-                layer_0, fl::at<char>(arena, 2362368), session);
+                layer_0, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_1_attention_self_query_weight, layer_0,
                 encoder_layer_1_attention_self_query_bias,
                 encoder_layer_1_attention_self_key_weight, encoder_layer_1_attention_self_key_bias,
@@ -837,7 +733,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_1_intermediate_dense_weight, encoder_layer_1_intermediate_dense_bias,
                 encoder_layer_1_output_dense_weight, encoder_layer_1_output_dense_bias,
                 encoder_layer_1_output_layer_norm_weight, encoder_layer_1_output_layer_norm_bias,
-                layer_1, fl::at<char>(arena, 2362368), session);
+                layer_1, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_2_attention_self_query_weight, layer_1,
                 encoder_layer_2_attention_self_query_bias,
                 encoder_layer_2_attention_self_key_weight, encoder_layer_2_attention_self_key_bias,
@@ -850,7 +746,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_2_intermediate_dense_weight, encoder_layer_2_intermediate_dense_bias,
                 encoder_layer_2_output_dense_weight, encoder_layer_2_output_dense_bias,
                 encoder_layer_2_output_layer_norm_weight, encoder_layer_2_output_layer_norm_bias,
-                layer_2, fl::at<char>(arena, 2362368), session);
+                layer_2, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_3_attention_self_query_weight, layer_2,
                 encoder_layer_3_attention_self_query_bias,
                 encoder_layer_3_attention_self_key_weight, encoder_layer_3_attention_self_key_bias,
@@ -863,7 +759,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_3_intermediate_dense_weight, encoder_layer_3_intermediate_dense_bias,
                 encoder_layer_3_output_dense_weight, encoder_layer_3_output_dense_bias,
                 encoder_layer_3_output_layer_norm_weight, encoder_layer_3_output_layer_norm_bias,
-                layer_3, fl::at<char>(arena, 2362368), session);
+                layer_3, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_4_attention_self_query_weight, layer_3,
                 encoder_layer_4_attention_self_query_bias,
                 encoder_layer_4_attention_self_key_weight, encoder_layer_4_attention_self_key_bias,
@@ -876,7 +772,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_4_intermediate_dense_weight, encoder_layer_4_intermediate_dense_bias,
                 encoder_layer_4_output_dense_weight, encoder_layer_4_output_dense_bias,
                 encoder_layer_4_output_layer_norm_weight, encoder_layer_4_output_layer_norm_bias,
-                layer_4, fl::at<char>(arena, 2362368), session);
+                layer_4, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_5_attention_self_query_weight, layer_4,
                 encoder_layer_5_attention_self_query_bias,
                 encoder_layer_5_attention_self_key_weight, encoder_layer_5_attention_self_key_bias,
@@ -889,7 +785,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_5_intermediate_dense_weight, encoder_layer_5_intermediate_dense_bias,
                 encoder_layer_5_output_dense_weight, encoder_layer_5_output_dense_bias,
                 encoder_layer_5_output_layer_norm_weight, encoder_layer_5_output_layer_norm_bias,
-                layer_5, fl::at<char>(arena, 2362368), session);
+                layer_5, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_6_attention_self_query_weight, layer_5,
                 encoder_layer_6_attention_self_query_bias,
                 encoder_layer_6_attention_self_key_weight, encoder_layer_6_attention_self_key_bias,
@@ -902,7 +798,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_6_intermediate_dense_weight, encoder_layer_6_intermediate_dense_bias,
                 encoder_layer_6_output_dense_weight, encoder_layer_6_output_dense_bias,
                 encoder_layer_6_output_layer_norm_weight, encoder_layer_6_output_layer_norm_bias,
-                layer_6, fl::at<char>(arena, 2362368), session);
+                layer_6, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_7_attention_self_query_weight, layer_6,
                 encoder_layer_7_attention_self_query_bias,
                 encoder_layer_7_attention_self_key_weight, encoder_layer_7_attention_self_key_bias,
@@ -915,7 +811,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_7_intermediate_dense_weight, encoder_layer_7_intermediate_dense_bias,
                 encoder_layer_7_output_dense_weight, encoder_layer_7_output_dense_bias,
                 encoder_layer_7_output_layer_norm_weight, encoder_layer_7_output_layer_norm_bias,
-                layer_7, fl::at<char>(arena, 2362368), session);
+                layer_7, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_8_attention_self_query_weight, layer_7,
                 encoder_layer_8_attention_self_query_bias,
                 encoder_layer_8_attention_self_key_weight, encoder_layer_8_attention_self_key_bias,
@@ -928,7 +824,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_8_intermediate_dense_weight, encoder_layer_8_intermediate_dense_bias,
                 encoder_layer_8_output_dense_weight, encoder_layer_8_output_dense_bias,
                 encoder_layer_8_output_layer_norm_weight, encoder_layer_8_output_layer_norm_bias,
-                layer_8, fl::at<char>(arena, 2362368), session);
+                layer_8, fl::at<char>(arena, 851968), session);
   encoder_layer(encoder_layer_9_attention_self_query_weight, layer_8,
                 encoder_layer_9_attention_self_query_bias,
                 encoder_layer_9_attention_self_key_weight, encoder_layer_9_attention_self_key_bias,
@@ -941,7 +837,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
                 encoder_layer_9_intermediate_dense_weight, encoder_layer_9_intermediate_dense_bias,
                 encoder_layer_9_output_dense_weight, encoder_layer_9_output_dense_bias,
                 encoder_layer_9_output_layer_norm_weight, encoder_layer_9_output_layer_norm_bias,
-                layer_9, fl::at<char>(arena, 2362368), session);
+                layer_9, fl::at<char>(arena, 851968), session);
   encoder_layer(
       encoder_layer_10_attention_self_query_weight, layer_9,
       encoder_layer_10_attention_self_query_bias, encoder_layer_10_attention_self_key_weight,
@@ -952,7 +848,7 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
       encoder_layer_10_attention_output_layer_norm_bias, encoder_layer_10_intermediate_dense_weight,
       encoder_layer_10_intermediate_dense_bias, encoder_layer_10_output_dense_weight,
       encoder_layer_10_output_dense_bias, encoder_layer_10_output_layer_norm_weight,
-      encoder_layer_10_output_layer_norm_bias, layer_10, fl::at<char>(arena, 2362368), session);
+      encoder_layer_10_output_layer_norm_bias, layer_10, fl::at<char>(arena, 851968), session);
   encoder_layer(
       encoder_layer_11_attention_self_query_weight, layer_10,
       encoder_layer_11_attention_self_query_bias, encoder_layer_11_attention_self_key_weight,
@@ -963,13 +859,9 @@ std::vector<at::Tensor> bert_base(const std::vector<at::Tensor>& inputs) {
       encoder_layer_11_attention_output_layer_norm_bias, encoder_layer_11_intermediate_dense_weight,
       encoder_layer_11_intermediate_dense_bias, encoder_layer_11_output_dense_weight,
       encoder_layer_11_output_dense_bias, encoder_layer_11_output_layer_norm_weight,
-      encoder_layer_11_output_layer_norm_bias, layer_11, fl::at<char>(arena, 2362368), session);
-  session.check(fl::launch(output_kernel, fl::points(768), session.stream(), layer_11, output));
-  session.check(
-      fl::launch(permute_kernel_2, fl::points(589824), session.stream(), pooler_dense_weight,
-                 permute));
+      encoder_layer_11_output_layer_norm_bias, layer_11, fl::at<char>(arena, 851968), session);
   at::Tensor dense_memory = at::addmm(
-      fl::tensor(pooler_dense_bias, {768}), fl::tensor(output, {1, 768}), fl::tensor(permute, {768, 768}), 1, 1);
+      fl::tensor(pooler_dense_bias, {768}), fl::view(layer_11, {1, 768}, {1, 1}), fl::view(pooler_dense_weight, {768, 768}, {1, 768}), 1, 1);
   auto* const dense = fl::elements<float>(dense_memory, 768);
   session.check(fl::launch(pooler_kernel, fl::points(768), session.stream(), dense, pooler));
   dense_memory.reset();

@@ -14,7 +14,7 @@ namespace {
 
 class Emitter {
  public:
-  Emitter(const Program& program, const EmitOptions& options)
+  Emitter(Program& program, const EmitOptions& options)
       : options_(options),
         routine_(program.functions.back()),
         name_(text::identifier(routine_.name)),

@@ -15,7 +15,7 @@ namespace {
 
 class LinkedEmitter {
  public:
-  LinkedEmitter(const Program& program, const EmitOptions& options)
+  LinkedEmitter(Program& program, const EmitOptions& options)
       : routine_(program.functions.back()),
         options_(options),
         name_(text::identifier(routine_.name)),

@@ -43,6 +43,13 @@ std::string fault_of(const Step& step, Target target) {
   return list ? "that gives lists of tensors" : "";
 }
 
+// "{2, 3}".
+std::string braces(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "{" + text + "}";
+}
+
 std::set<ValueId> made_by_libtorch(const Routine& routine, bool is_main) {
   std::set<ValueId> values;
   for (const Step& step : routine.steps)
@@ -79,14 +86,16 @@ void check(const Program& program, Target target) {
     check(routine, [&](const Step& step) { return fault_of(step, target); });
 }
 
-std::unique_ptr<Functions> write_functions(const Program& program, bool linked) {
+std::unique_ptr<Functions> write_functions(Program& program, bool linked) {
   auto all = std::make_unique<Functions>();
+  for (Routine& function : program.functions) all->views.push_back(Views(function));
   all->arenas.resize(program.functions.size());
   for (const Routine& function : program.functions)
     all->file.names.insert(text::identifier(function.name));
   Code callees;
   for (const FunctionId number : program.functions.ids()) {
-    auto writer = std::make_unique<FunctionWriter>(program, number, linked, all->file, all->arenas);
+    auto writer = std::make_unique<FunctionWriter>(program, number, linked, all->views[number],
+                                                   all->file, all->arenas);
     if (static_cast<size_t>(number) + 1 < program.functions.size())
       callees += writer->definition();
     else
@@ -99,12 +108,13 @@ std::unique_ptr<Functions> write_functions(const Program& program, bool linked) 
   return all;
 }
 
-FunctionWriter::FunctionWriter(const Program& program, FunctionId function, bool linked, File& file,
-                               ArenaBytes& arenas)
+FunctionWriter::FunctionWriter(const Program& program, FunctionId function, bool linked,
+                               const Views& views, File& file, ArenaBytes& arenas)
     : program_(program),
       number_(function),
       routine_(program.functions[function]),
       linked_(linked),
+      views_(views),
       is_main_(static_cast<size_t>(function) + 1 == program.functions.size()),
       file_(file),
       arenas_(arenas),
@@ -154,10 +164,8 @@ std::string FunctionWriter::bytes(ValueId value) const {
 }
 std::string FunctionWriter::sizes(ValueId value) const {
   const Value& one = routine_.values[value];
-  std::string text;
-  for (const int64_t size : one.model_sizes.empty() ? one.type.sizes : one.model_sizes)
-    text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "{" + text + "}";
+  const composit::Dims& sizes = one.model_sizes.empty() ? one.type.sizes : one.model_sizes;
+  return braces({sizes.begin(), sizes.end()});
 }
 const std::string& FunctionWriter::memory(ValueId value) {
   std::string& name = memories_[value];
@@ -189,7 +197,7 @@ Code FunctionWriter::step(StepId number) {
   if (const auto* control = std::get_if<Control>(&step))
     return control->kind == Control::Kind::branch ? branch(*control) : loop(*control);
   const auto& call = std::get<RuntimeCall>(step);
-  return is_guard(step) ? guard(call) : aten_call(call);
+  return is_guard(step) ? guard(call) : aten_call(call, number);
 }
 
 // A call that gives an error.
@@ -328,10 +336,16 @@ Code FunctionWriter::loop(const Control& control) {
 
 // ---- LibTorch -----------------------------------------------------------------------------------
 
-Code FunctionWriter::aten_call(const RuntimeCall& call) {
+Code FunctionWriter::aten_call(const RuntimeCall& call, StepId step) {
   file_.headers.insert(text::link_header_of(call));
-  const Words arguments = text::aten_arguments(
-      call, [&](size_t position) { return passed(call.arguments.at(position)); }, "fl::device()");
+  const auto tensor = [&](size_t position, const std::vector<int64_t>& sizes) {
+    const std::string pointer = passed(call.arguments.at(position));
+    const Strided* view = views_.find(step, position);
+    if (view == nullptr) return text::tensor_text(pointer, sizes);
+    return "fl::view(" + pointer + ", " + braces(sizes) + ", " + braces(*view->strides_for(sizes)) +
+           ")";
+  };
+  const Words arguments = text::aten_arguments(call, tensor, "fl::device()");
   const bool is_one = call.results.size() == 1;
   const std::string whole = is_one ? memory(call.results[0])
                                    : kernels_.unused(kernels_.name(call.results.at(0)) + "_all");

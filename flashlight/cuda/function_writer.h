@@ -1,7 +1,7 @@
 // Writes a function on the host: launches of kernels, calls of other functions, branches and loops,
 // and calls of LibTorch.
 //
-//   FunctionWriter writer(program, function, /*linked=*/false, file);
+//   FunctionWriter writer(program, function, /*linked=*/false, views, file, arenas);
 //   text::Code body = writer.steps();
 //
 // Values of a function are pointers. A linked function has a `fl::Session` and throws; others have
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flashlight/cuda/kernels.h"
+#include "flashlight/cuda/views.h"
 
 namespace flashlight::cuda {
 
@@ -25,8 +26,8 @@ class FunctionWriter {
  public:
   // `arenas`: of the functions before this one. The last function is the program's own: it owns
   // what LibTorch makes for its results.
-  FunctionWriter(const Program& program, FunctionId function, bool linked, File& file,
-                 ArenaBytes& arenas);
+  FunctionWriter(const Program& program, FunctionId function, bool linked, const Views& views,
+                 File& file, ArenaBytes& arenas);
 
   text::Code steps();
   // A function of the program that others call, whole.
@@ -48,7 +49,7 @@ class FunctionWriter {
   text::Code invocation(const Invocation& invocation);
   text::Code branch(const Control& control);
   text::Code loop(const Control& control);
-  text::Code aten_call(const RuntimeCall& call);
+  text::Code aten_call(const RuntimeCall& call, StepId step);
   text::Code guard(const RuntimeCall& guard) const;
   text::Code released(StepId step);
 
@@ -69,7 +70,9 @@ class FunctionWriter {
   const Program& program_;
   const FunctionId number_;
   const Routine& routine_;
-  const bool linked_, is_main_;
+  const bool linked_;
+  const Views& views_;
+  const bool is_main_;
   File& file_;
   ArenaBytes& arenas_;
   std::set<ValueId> made_;
@@ -80,16 +83,18 @@ class FunctionWriter {
 };
 
 // All functions of a program. Callees and kernels are whole in `hidden`, of the program's own there
-// are the steps. It stays where it is: writers refer to `file` and `arenas`.
+// are the steps. It stays where it is: writers refer to its members.
 struct Functions {
   File file;
+  Table<FunctionId, Views> views;
   ArenaBytes arenas;
   std::unique_ptr<FunctionWriter> main;
   text::Code steps;
   std::string hidden;
   int64_t arena_bytes = 0;
 };
-std::unique_ptr<Functions> write_functions(const Program& program, bool linked);
+// Nests that calls of LibTorch don't need leave the program.
+std::unique_ptr<Functions> write_functions(Program& program, bool linked);
 
 struct Target {
   bool linked = false;  // functions of LibTorch's tensors

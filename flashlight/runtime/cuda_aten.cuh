@@ -63,6 +63,13 @@ at::Tensor tensor(const T* memory, at::IntArrayRef sizes) {
                        at::TensorOptions(scalar_type<T>).device(device()));
 }
 
+// The same for elements that do not lie in order.
+template <class T>
+at::Tensor view(const T* memory, at::IntArrayRef sizes, at::IntArrayRef strides) {
+  return at::from_blob(const_cast<T*>(memory), sizes, strides,
+                       at::TensorOptions(scalar_type<T>).device(device()));
+}
+
 template <class T>
 at::Tensor empty(at::IntArrayRef sizes) {
   return at::empty(sizes, at::TensorOptions(scalar_type<T>).device(device()));

@@ -32,12 +32,13 @@ std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_co
 }
 
 Code RoutineWriter::aten_call(const RuntimeCall& call) const {
-  const std::vector<std::string> arguments = aten_arguments(call, [&](size_t position) {
-    const ValueId value = call.arguments.at(position);
-    const bool number =
-        function_.values[value].type.rank() == 0 && function_.values[value].role != Role::weight;
-    return (number ? "&" : "") + use(value);
-  });
+  const std::vector<std::string> arguments =
+      aten_arguments(call, [&](size_t position, const auto& sizes) {
+        const ValueId value = call.arguments.at(position);
+        const bool number = function_.values[value].type.rank() == 0 &&
+                            function_.values[value].role != Role::weight;
+        return tensor_text((number ? "&" : "") + use(value), sizes);
+      });
   Call inner = {"", function_text(call), {arguments.begin(), arguments.end()}, ""};
   Call store = {"", "fl::store", {std::make_shared<const Call>(std::move(inner))}, ";"};
   for (const ValueId value : call.results)

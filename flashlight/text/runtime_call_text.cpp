@@ -90,8 +90,8 @@ std::string data_text(const Attribute& data, const SchemaArgument& argument,
 
 class AtenArguments {
  public:
-  AtenArguments(const std::function<std::string(size_t)>& name_of, const std::string& device)
-      : name_of_(name_of), device_(device) {}
+  AtenArguments(const TensorText& tensor, const std::string& device)
+      : tensor_(tensor), device_(device) {}
 
   // Writes an argument as functions of at:: take it, tensors that may be absent as optionals.
   std::string text(const Attribute& option, const SchemaArgument& argument) const {
@@ -107,16 +107,13 @@ class AtenArguments {
   }
 
  private:
-  // "fl::tensor(x, {3, 4})".
   std::string tensor(const Attribute& option) const {
     if (option.is_none()) return "at::Tensor()";
     const std::vector<int64_t> numbers = composit::to_ints(option);
-    const std::vector<int64_t> sizes(numbers.begin() + 1, numbers.end());
-    return fmt::format("fl::tensor({}, {{{}}})", name_of_(static_cast<size_t>(numbers[0])),
-                       fmt::join(sizes, ", "));
+    return tensor_(static_cast<size_t>(numbers[0]), {numbers.begin() + 1, numbers.end()});
   }
 
-  const std::function<std::string(size_t)>& name_of_;
+  const TensorText& tensor_;
   const std::string& device_;
 };
 
@@ -153,10 +150,13 @@ Code reported(const Code& run) {
   return all;
 }
 
-std::vector<std::string> aten_arguments(const RuntimeCall& call,
-                                        const std::function<std::string(size_t)>& name_of,
+std::string tensor_text(const std::string& pointer, const std::vector<int64_t>& sizes) {
+  return fmt::format("fl::tensor({}, {{{}}})", pointer, fmt::join(sizes, ", "));
+}
+
+std::vector<std::string> aten_arguments(const RuntimeCall& call, const TensorText& tensor,
                                         const std::string& device) {
-  const AtenArguments arguments(name_of, device);
+  const AtenArguments arguments(tensor, device);
   std::vector<std::string> texts;
   for (size_t i = 0; i < call.options.size(); ++i)
     texts.push_back(arguments.text(call.options[i].value, call.schema->arguments[i]));

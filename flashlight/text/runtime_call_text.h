@@ -25,11 +25,13 @@ std::string link_header_of(const RuntimeCall& call);
 // One text per option of a function of the runtime. Scalars are written as `dtype`, since the
 // function compares them with its arguments.
 std::vector<std::string> option_texts(const RuntimeCall& call, composit::DType dtype);
-// One text per argument of a function of LibTorch; `name_of` writes the pointer to the value at an
-// index of `call.arguments`, `device` is the text of a device.
-std::vector<std::string> aten_arguments(const RuntimeCall& call,
-                                        const std::function<std::string(size_t)>& name_of,
+// Writes the tensor of these sizes over the value at an index of `call.arguments`.
+using TensorText = std::function<std::string(size_t index, const std::vector<int64_t>& sizes)>;
+// One text per argument of a function of LibTorch; `device` is the text of a device.
+std::vector<std::string> aten_arguments(const RuntimeCall& call, const TensorText& tensor,
                                         const std::string& device = "at::kCPU");
+// "fl::tensor(x, {3, 4})".
+std::string tensor_text(const std::string& pointer, const std::vector<int64_t>& sizes);
 
 // The body of a function that a loader calls: returns nullptr, or the message of what `run` throws.
 Code reported(const Code& run);

@@ -71,6 +71,32 @@ TEST(CudaText, PointsThatAddAreOneThreads) {
   EXPECT_THAT(text, Not(HasSubstr("atomic")));
 }
 
+std::string linked_text(const LazyTensors& inputs, const LazyTensors& outputs) {
+  return linked_source_of(Graph({.inputs = inputs, .outputs = outputs}),
+                          {.name = "f", .called = schema_of_call, .outline = false})
+      .text;
+}
+
+// A kernel that copies an input in another order is left out, unless a kernel reads the copy.
+TEST(CudaText, LibTorchReadsThroughStrides) {
+  const LazyTensor x = x_of({4, 3}), w = input("w", tensor_type(DType::float32, {5, 3})),
+                   row = input("row", tensor_type(DType::float32, {3}));
+  const LazyTensor turned = apply_one("aten::permute", {w, Ints{1, 0}});
+  const LazyTensor y = apply_one("aten::matmul", {x, turned});
+  const std::string text = linked_text({x, w}, {y});
+  EXPECT_THAT(text, HasSubstr("at::mm(fl::tensor(x, {4, 3}), fl::view(w, {3, 5}, {1, 3}))"));
+  EXPECT_THAT(text, Not(HasSubstr("__global__")));
+
+  const LazyTensor same = apply_one("aten::expand", {row, Ints{5, 3}, false});
+  EXPECT_THAT(
+      linked_text({x, row},
+                  {apply_one("aten::matmul", {x, apply_one("aten::permute", {same, Ints{1, 0}})})}),
+      HasSubstr("fl::view(row, {3, 5}, {1, 0})"));
+  EXPECT_THAT(linked_text({x, w}, {y, turned}), Not(HasSubstr("fl::view")));
+  EXPECT_THAT(linked_text({x, w}, {apply_one("aten::matmul", {x, exp(turned)})}),
+              Not(HasSubstr("fl::view")));
+}
+
 TEST(CudaText, AGraphHasAFunctionOfItsOwn) {
   const LazyTensor x = x_of({8});
   Graph::Parts parts;
