@@ -1,5 +1,7 @@
 #include "flashlight/cuda/emit.h"
 
+#include <map>
+
 #include "composit/op/nest.h"
 #include "flashlight/cuda/function_writer.h"
 #include "flashlight/loops/sizes.h"
@@ -19,7 +21,13 @@ class Emitter {
         routine_(program.functions.back()),
         name_(text::identifier(routine_.name)),
         functions_(write_functions(program, /*linked=*/false)),
-        kernels_(functions_->main->kernels()) {}
+        kernels_(functions_->main->kernels()) {
+    for (const ValueIds& list : {routine_.inputs, routine_.results})
+      for (const ValueId value : list)
+        if (!kernels_.is_constant(value))
+          pointers_[value] = is_half(value) ? kernels_.unused(kernels_.name(value) + "_bits")
+                                            : kernels_.name(value);
+  }
 
   CudaSource source() {
     Code body = of_16_bits();
@@ -41,18 +49,16 @@ class Emitter {
  private:
   bool is_half(ValueId value) const { return composit::is_half(routine_.values[value].type.dtype); }
   // C has no 16-bit floats: their bits are passed.
-  std::string bits(ValueId value) const { return kernels_.name(value) + "_bits"; }
   std::string parameter(ValueId value) const {
-    return is_half(value) ? "uint16_t* " + bits(value)
-                          : kernels_.type(value) + "* " + kernels_.name(value);
+    return (is_half(value) ? "uint16_t" : kernels_.type(value)) + "* " + pointers_.at(value);
   }
   Code of_16_bits() const {
     Code code;
     const auto add = [&](ValueId value, const std::string& constness) {
       if (is_half(value) && !kernels_.is_constant(value))
-        code += text::assignment(
-            "auto* const " + kernels_.name(value),
-            "reinterpret_cast<" + constness + kernels_.type(value) + "*>(" + bits(value) + ")");
+        code += text::assignment("auto* const " + kernels_.name(value),
+                                 "reinterpret_cast<" + constness + kernels_.type(value) + "*>(" +
+                                     pointers_.at(value) + ")");
     };
     for (const ValueId value : routine_.inputs) add(value, "const ");
     for (const ValueId value : routine_.results) add(value, "");
@@ -77,10 +83,10 @@ class Emitter {
   // The function that captures a call.
   Code graph() const {
     std::string arguments;
-    for (const std::string& one : parameters()) {
-      const std::string name = one.substr(one.rfind(' ') + 1);
-      arguments += (arguments.empty() ? "" : ", ") + (name == "/*arena*/" ? "nullptr" : name);
-    }
+    for (const ValueIds& list : {routine_.inputs, routine_.results})
+      for (const ValueId value : list)
+        if (!kernels_.is_constant(value)) arguments += pointers_.at(value) + ", ";
+    arguments += functions_->arena_bytes > 0 ? "arena, stream" : "nullptr, stream";
     const std::string call = "[&] { return " + name_ + "(" + arguments + "); }";
     Code code = text::blank();
     code += text::code(
@@ -126,6 +132,7 @@ class Emitter {
   std::string name_;
   const std::unique_ptr<Functions> functions_;
   Kernels& kernels_;
+  std::map<ValueId, std::string> pointers_;  // that a caller passes
 };
 
 }  // namespace

@@ -15,10 +15,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-bool is_aten_call(const Step& step) {
-  const auto* call = std::get_if<RuntimeCall>(&step);
-  return call != nullptr && call->schema != nullptr;
-}
 bool is_guard(const Step& step) {
   const auto* call = std::get_if<RuntimeCall>(&step);
   return call != nullptr && call->function.domain() == "guards";
@@ -36,24 +32,17 @@ std::string fault_of(const Step& step, Target target) {
   if (std::holds_alternative<Invocation>(step)) return "";
   if (!target.linked) return "on a GPU";
   if (is_guard(step)) return target.graph ? waits : "";
-  if (!is_aten_call(step)) return "on a GPU";
-  const auto& results = std::get<RuntimeCall>(step).schema->results;
+  if (!aten_call_in(step)) return "on a GPU";
+  const auto& results = aten_call_in(step)->schema->results;
   const bool list = std::any_of(results.begin(), results.end(),
                                 [](const composit::SchemaArgument& one) { return one.list; });
   return list ? "that gives lists of tensors" : "";
 }
 
-// "{2, 3}".
-std::string braces(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
-  return "{" + text + "}";
-}
-
 std::set<ValueId> made_by_libtorch(const Routine& routine, bool is_main) {
   std::set<ValueId> values;
   for (const Step& step : routine.steps)
-    if (is_aten_call(step))
+    if (aten_call_in(step))
       for (const ValueId value : writes(step)) values.insert(value);
   // Functions that others call write results where these say.
   if (!is_main)
@@ -75,6 +64,7 @@ Table<ValueId, StepId> last_uses(const Routine& routine) {
 std::set<std::string> words(bool linked, bool is_main) {
   std::set<std::string> all = {"arena", "error"};
   all.insert(linked ? "session" : "stream");
+  if (!linked && is_main) all.insert("graph");
   if (linked && is_main) all.insert("inputs");
   return all;
 }
@@ -88,7 +78,8 @@ void check(const Program& program, Target target) {
 
 std::unique_ptr<Functions> write_functions(Program& program, bool linked) {
   auto all = std::make_unique<Functions>();
-  for (Routine& function : program.functions) all->views.push_back(Views(function));
+  for (Routine& function : program.functions)
+    all->views.push_back(linked ? Views(function) : Views());
   all->arenas.resize(program.functions.size());
   for (const Routine& function : program.functions)
     all->file.names.insert(text::identifier(function.name));
@@ -165,7 +156,7 @@ std::string FunctionWriter::bytes(ValueId value) const {
 std::string FunctionWriter::sizes(ValueId value) const {
   const Value& one = routine_.values[value];
   const composit::Dims& sizes = one.model_sizes.empty() ? one.type.sizes : one.model_sizes;
-  return braces({sizes.begin(), sizes.end()});
+  return text::braces({sizes.begin(), sizes.end()});
 }
 const std::string& FunctionWriter::memory(ValueId value) {
   std::string& name = memories_[value];
@@ -342,8 +333,8 @@ Code FunctionWriter::aten_call(const RuntimeCall& call, StepId step) {
     const std::string pointer = passed(call.arguments.at(position));
     const Strided* view = views_.find(step, position);
     if (view == nullptr) return text::tensor_text(pointer, sizes);
-    return "fl::view(" + pointer + ", " + braces(sizes) + ", " + braces(*view->strides_for(sizes)) +
-           ")";
+    return "fl::view(" + pointer + ", " + text::braces(sizes) + ", " +
+           text::braces(*view->strides_for(sizes)) + ")";
   };
   const Words arguments = text::aten_arguments(call, tensor, "fl::device()");
   const bool is_one = call.results.size() == 1;

@@ -21,11 +21,6 @@ struct View {
   Strided strided;
 };
 
-const RuntimeCall* aten_call(const Step& step) {
-  const auto* call = std::get_if<RuntimeCall>(&step);
-  return call != nullptr && call->schema != nullptr ? call : nullptr;
-}
-
 // The result of a nest as a view of what it reads; nothing if it computes.
 std::optional<View> view_of(const Nest& nest, const Routine& routine) {
   const Statement& statement = nest.statement;
@@ -41,8 +36,7 @@ std::optional<View> view_of(const Nest& nest, const Routine& routine) {
   if (source.role == Role::constant || source.constant.defined()) return std::nullopt;
 
   View view = {value_of(load), {}};
-  std::vector<int64_t> steps(load.arguments().size(), 1);  // row-major strides of the source
-  for (size_t i = steps.size(); i-- > 1;) steps[i - 1] = steps[i] * source.type.sizes[i];
+  const std::vector<int64_t> steps = composit::contiguous_strides(source.type.sizes);
   std::set<size_t> found;
   for (size_t i = 0; i < store.at.size(); ++i) {
     const Expr& index = store.at[i];
@@ -97,7 +91,7 @@ std::map<StepId, View> find_views(const Routine& routine) {
     if (!view) continue;
     const ValueId value = value_of(nest->statement.stores[0]);
     const auto can_read = [&](StepId reader) {
-      const RuntimeCall* call = aten_call(routine.steps[reader]);
+      const RuntimeCall* call = aten_call_in(routine.steps[reader]);
       return call != nullptr && all_tensors(*call, [&](size_t position, const auto& sizes) {
                return call->arguments.at(position) != value ||
                       view->strided.strides_for(sizes).has_value();
@@ -114,6 +108,11 @@ std::map<StepId, View> find_views(const Routine& routine) {
 }
 
 }  // namespace
+
+const RuntimeCall* aten_call_in(const Step& step) {
+  const auto* call = std::get_if<RuntimeCall>(&step);
+  return call != nullptr && call->schema != nullptr ? call : nullptr;
+}
 
 std::optional<std::vector<int64_t>> Strided::strides_for(const std::vector<int64_t>& others) const {
   std::vector<int64_t> all;

@@ -1,8 +1,8 @@
 // What LibTorch reads through strides, instead of from a copy that a kernel makes.
 //
-//   const Views views(routine);       // takes kernels out that only reorder dimensions for
-//   LibTorch if (const Strided* view = views.find(step, 0)) view->strides_for({768, 768});   // {1,
-//   768}
+//   const Views views(routine);  // kernels that only reorder dimensions for LibTorch leave it
+//   if (const Strided* view = views.find(step, 0))
+//     view->strides_for({768, 768});  // {1, 768}
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,9 @@
 namespace flashlight::cuda {
 
 using namespace loops;
+
+// The call of LibTorch that a step is; nullptr for others.
+const RuntimeCall* aten_call_in(const Step& step);
 
 // The dimensions of a value that is read through strides.
 struct Strided {

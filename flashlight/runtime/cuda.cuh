@@ -47,12 +47,15 @@ cudaError_t launch(void (*kernel)(Parameters...), Grid grid, cudaStream_t stream
 }
 #endif
 
+// Ends the function with the error of a call, if there is one.
+#define FLASHLIGHT_TRY(...) \
+  if (const cudaError_t error = (__VA_ARGS__); error != cudaSuccess) return error
+
 // Captures what `call` sends to the stream in a graph, which cudaGraphLaunch repeats.
 template <class Call>
 cudaError_t captured(cudaStream_t stream, cudaGraphExec_t* graph, const Call& call) {
-  cudaError_t error = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
-  if (error != cudaSuccess) return error;
-  error = call();
+  FLASHLIGHT_TRY(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  cudaError_t error = call();
   cudaGraph_t launches = nullptr;
   const cudaError_t ended = cudaStreamEndCapture(stream, &launches);  // also after an error
   if (error == cudaSuccess) error = ended;
@@ -60,10 +63,6 @@ cudaError_t captured(cudaStream_t stream, cudaGraphExec_t* graph, const Call& ca
   if (launches != nullptr) cudaGraphDestroy(launches);
   return error;
 }
-
-// Ends the function with the error of a call, if there is one.
-#define FLASHLIGHT_TRY(...) \
-  if (const cudaError_t error = (__VA_ARGS__); error != cudaSuccess) return error
 
 // ---- memory -------------------------------------------------------------------------------------
 

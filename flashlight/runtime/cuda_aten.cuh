@@ -197,8 +197,9 @@ class Graph {
 
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
     if (!state_->is_of(inputs)) {
+      std::vector<at::Tensor> results = program_(inputs);
       *state_ = State(inputs);
-      return program_(inputs);
+      return results;
     }
     const DeviceGuard guard(inputs.empty() ? device() : inputs[0].device());
     if (state_->graph == nullptr) capture(inputs);

@@ -150,8 +150,12 @@ Code reported(const Code& run) {
   return all;
 }
 
+std::string braces(const std::vector<int64_t>& numbers) {
+  return fmt::format("{{{}}}", fmt::join(numbers, ", "));
+}
+
 std::string tensor_text(const std::string& pointer, const std::vector<int64_t>& sizes) {
-  return fmt::format("fl::tensor({}, {{{}}})", pointer, fmt::join(sizes, ", "));
+  return "fl::tensor(" + pointer + ", " + braces(sizes) + ")";
 }
 
 std::vector<std::string> aten_arguments(const RuntimeCall& call, const TensorText& tensor,

@@ -30,6 +30,8 @@ using TensorText = std::function<std::string(size_t index, const std::vector<int
 // One text per argument of a function of LibTorch; `device` is the text of a device.
 std::vector<std::string> aten_arguments(const RuntimeCall& call, const TensorText& tensor,
                                         const std::string& device = "at::kCPU");
+// "{3, 4}".
+std::string braces(const std::vector<int64_t>& numbers);
 // "fl::tensor(x, {3, 4})".
 std::string tensor_text(const std::string& pointer, const std::vector<int64_t>& sizes);
 

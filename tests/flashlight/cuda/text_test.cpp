@@ -110,6 +110,21 @@ TEST(CudaText, AGraphHasAFunctionOfItsOwn) {
                                      "nullptr, stream); });"));
 }
 
+// Names of inputs are the program's; parameters get others.
+TEST(CudaText, ParametersHaveNamesOfTheirOwn) {
+  const LazyTensor x = x_of({8}, DType::bfloat16),
+                   bits = input("x_bits", tensor_type(DType::float32, {8})),
+                   graph = input("graph", tensor_type(DType::float32, {8}));
+  const std::string header =
+      source_of(
+          Graph({.inputs = {x, bits, graph}, .outputs = {to(x, DType::float32) + bits + graph}}),
+          {.name = "f", .outline = false}, {.graph = true})
+          .header;
+  EXPECT_THAT(header, HasSubstr("const uint16_t* x_bits_2, const float* x_bits, const float* "
+                                "graph_2, float* add_2, "));
+  EXPECT_THAT(header, HasSubstr("cudaGraphExec_t* graph)"));
+}
+
 // The host would wait for the number that decides.
 TEST(CudaText, AGraphHasNoBranches) {
   const LazyTensor x = x_of({8});
