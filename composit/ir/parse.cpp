@@ -82,6 +82,11 @@ class RemarkReader {
 Graph Parser::run() {
   lexer_.expect("graph");
   Graph graph = body(InputKind::user_input);
+  if (rest_)
+    rest_(lexer_, [this](std::string_view name) {
+      const LazyTensor* found = names_.find(name);
+      return found == nullptr ? LazyTensor() : *found;
+    });
   if (lexer_.peek().kind != TokenKind::end) lexer_.fail_expected("the end of the text");
   return graph;
 }
@@ -101,6 +106,7 @@ Graph Parser::body(InputKind unmarked) {
   std::stable_sort(effects.begin(), effects.end(),
                    [](const NodePtr& a, const NodePtr& b) { return a->effect() < b->effect(); });
   if (const auto fault = fault_of(frame.parts)) lexer_.fail(offset, "in this graph, " + *fault);
+  names_ = std::move(frame.names);
   return Graph(std::move(frame.parts));
 }
 
@@ -140,6 +146,8 @@ void Parser::mutation() {
 // ---- nodes --------------------------------------------------------------------------------------
 
 void Parser::node() {
+  Place outer = std::move(place_);  // of the node whose region this node is in
+  place_ = {};
   const size_t offset = lexer_.peek().offset;
   std::vector<Token> names;
   std::vector<Type> types;
@@ -147,8 +155,12 @@ void Parser::node() {
     do names.push_back(lexer_.take(TokenKind::name, "a name"));
     while (lexer_.accept(","));
     lexer_.expect(":");
-    do types.push_back(type());
-    while (lexer_.accept(","));
+    do {
+      place_.of = IntegerFormula::Of::output;
+      place_.number = types.size();
+      place_.position = 0;
+      types.push_back(type());
+    } while (lexer_.accept(","));
     if (types.size() != names.size()) lexer_.fail_expected(std::to_string(names.size()) + " types");
     lexer_.expect("=");
   }
@@ -160,9 +172,15 @@ void Parser::node() {
     argument(spec);
     separator(")");
   }
-  if (lexer_.accept("{")) attributes(spec.execution, "}");
+  if (lexer_.accept("{"))
+    while (!lexer_.accept("}")) {
+      node_attribute(spec.execution, IntegerFormula::Of::execution);
+      separator("}");
+    }
   remark(spec);
   const NodePtr node = publish(std::move(spec), offset);
+  if (!place_.formulas.empty()) formulas_->insert(node.get(), std::move(place_.formulas));
+  place_ = std::move(outer);
   for (uint32_t i = 0; i < names.size(); ++i) define(names[i], {node, i});
   if (node->effect() >= 0) frame_->parts.effects.push_back(node);
 }
@@ -173,8 +191,15 @@ void Parser::argument(NodeSpec& spec) {
   } else if (lexer_.accept("[")) {
     spec.list(values("]"));
   } else {
-    spec.attributes.push_back(attribute());
+    node_attribute(spec.attributes, IntegerFormula::Of::attribute);
   }
+}
+
+void Parser::node_attribute(Attributes& attributes, IntegerFormula::Of of) {
+  place_.of = of;
+  place_.number = attributes.size();
+  place_.position = 0;
+  attributes.push_back(attribute());
 }
 
 NamedAttribute Parser::attribute() {

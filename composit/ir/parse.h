@@ -59,6 +59,9 @@
 //   * An array's elements stand in row-major order, those an axis of stride 0 repeats only once:
 //     decimal, true, false, complex(re, im), or the bits in hexadecimal. `@` names an array of the
 //     store.
+//   * Where formulas are read (`ParseOptions::formulas`), one may stand in place of an integer of an
+//     attribute, and of a size of a node's result: composit/ir/size_formula.h. The graph has the
+//     integer that it gives.
 //   * `opaque("...")` is printed, but names an object of a process: reading it is an error.
 //
 // Whatever the text, the result is a graph that `verify` accepts or a UserError with line, column,
@@ -67,29 +70,38 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "composit/ir/array_store.h"
 #include "composit/ir/graph.h"
+#include "composit/ir/size_formula.h"
 
 namespace composit {
 
 // Bytes: see above.
 inline constexpr int64_t kMaxArrayGaps = int64_t{256} << 20;
 
-// The origin of a text.
+class Lexer;
+
+// The origin of a text, and what it has beside a graph.
 struct ParseOptions {
   const ArrayStore* arrays = nullptr;  // has the arrays that the text names by "@"
   std::string file = "graph";          // name of the text in errors
   int first_line = 1;                  // number of the text's first line in that file
+  // Takes the formulas that stand in place of integers. Without it the text has none.
+  Formulas* formulas = nullptr;
+  // Reads what follows the graph; `find` gives the values of the graph by name (without "%"), absent
+  // ones for other names. Without it nothing may follow.
+  using Find = std::function<LazyTensor(std::string_view name)>;
+  std::function<void(Lexer& lexer, const Find& find)> rest = nullptr;
 };
 
 // The graph of a text. UserError as above.
 Graph parse(std::string_view text, const ParseOptions& options);
 Graph parse(std::string_view text, const ArrayStore* arrays = nullptr);
 
-class Lexer;
 // Reads the type, or the constant, that comes next. For parsers of other texts.
 Type read_type(Lexer& lexer);
 Attribute read_constant(Lexer& lexer);

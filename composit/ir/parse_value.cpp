@@ -1,5 +1,6 @@
 // Types and attributes from text.
 #include <algorithm>
+#include <cstring>
 
 #include "composit/ir/error.h"
 #include "composit/ir/parser.h"
@@ -15,6 +16,16 @@ std::optional<AttributeKind> element_kind(std::string_view word) {
        kind = static_cast<AttributeKind>(static_cast<int>(kind) + 1))
     if (name(kind) == word) return kind;
   return std::nullopt;
+}
+
+void write_integer(int64_t value, DType dtype, std::byte* element) {
+  const auto narrow = static_cast<int32_t>(value);
+  if (dtype == DType::int64)
+    std::memcpy(element, &value, sizeof(value));
+  else if (narrow == value)
+    std::memcpy(element, &narrow, sizeof(narrow));
+  else
+    throw UserError("[parse] expected an int32, received " + std::to_string(value));
 }
 
 }  // namespace
@@ -35,7 +46,7 @@ Type Parser::type() {
   result.dtype = *dtype;
   lexer_.expect("[");
   while (!lexer_.accept("]")) {
-    result.sizes.emplace_back(integer());
+    result.sizes.emplace_back(integer_or_formula());
     separator("]");
   }
   bool has_strides = false;
@@ -88,6 +99,25 @@ int64_t Parser::integer() {
   return *value;
 }
 
+int64_t Parser::integer_or_formula() {
+  const size_t position = place_.position++;
+  if (formulas_ == nullptr) return integer();
+  const size_t offset = lexer_.peek().offset;
+  const SizeFormula formula = read_formula(lexer_, [this](std::string_view name) {
+    const LazyTensor* found = frame_ == nullptr ? nullptr : frame_->names.find(name);
+    return found == nullptr ? LazyTensor() : *found;
+  });
+  if (formula.kind() == SizeFormula::Kind::constant) return formula.constant();
+  place_.formulas.push_back({place_.of, place_.number, position, formula});
+  try {
+    return formula.evaluate([](const LazyTensor& tensor, size_t axis) {
+      return tensor.sizes().at(axis);
+    });
+  } catch (const UserError& error) {
+    lexer_.fail(offset, error.what());
+  }
+}
+
 double Parser::real() {
   const Token token = lexer_.peek();
   const auto value = parse_float(token.text);
@@ -105,7 +135,7 @@ std::complex<double> Parser::complex() {
 
 Attribute Parser::number_constant() {
   if (looks_like_float(lexer_.peek().text)) return real();
-  return integer();
+  return integer_or_formula();
 }
 
 // ---- attributes ---------------------------------------------------------------------------------
@@ -119,6 +149,7 @@ Attribute Parser::constant() {
     case TokenKind::word:
       return word_constant();
     default:
+      if (lexer_.at("(") && formulas_ != nullptr) return integer_or_formula();
       if (!lexer_.at("[")) lexer_.fail_expected("the value of an attribute");
       return list(AttributeKind::none, true);
   }
@@ -126,6 +157,7 @@ Attribute Parser::constant() {
 
 Attribute Parser::word_constant() {
   if (lexer_.at("region")) return region();
+  if (formulas_ != nullptr && at_formula(lexer_)) return integer_or_formula();
   if (parse_float(lexer_.peek().text)) return real();  // inf, -nan, ...
   const Token word = lexer_.take();
   if (lexer_.at("(")) return call(word);
@@ -200,8 +232,9 @@ Scalar Parser::scalar() {
     lexer_.expect("(");
     result.value = complex();
     lexer_.expect(")");
-  } else if (lexer_.peek().kind == TokenKind::number && !looks_like_float(lexer_.peek().text)) {
-    result.value = integer();
+  } else if ((lexer_.peek().kind == TokenKind::number && !looks_like_float(lexer_.peek().text)) ||
+             (formulas_ != nullptr && at_formula(lexer_))) {
+    result.value = integer_or_formula();
   } else {
     result.value = real();
   }
@@ -227,7 +260,12 @@ Region Parser::region() {
 
 Array Parser::array() {
   const size_t offset = lexer_.peek().offset;
+  Formulas* const formulas = formulas_;
+  const size_t position = place_.position;
+  formulas_ = nullptr;  // its sizes are none of the node's integers
   const Type result = type();
+  formulas_ = formulas;
+  place_.position = position;
   if (!is_defined(result) || result.layout != Layout::strided)
     lexer_.fail(offset, "expected a strided type, received " + print(result));
   if (lexer_.accept("@")) return stored_array(result);
@@ -288,6 +326,10 @@ void Parser::element(DType dtype, std::vector<std::byte>& bytes) {
 void Parser::part(DType dtype, std::vector<std::byte>& bytes) {
   const size_t begin = bytes.size();
   bytes.resize(begin + item_size(dtype));
+  if (formulas_ != nullptr && (dtype == DType::int64 || dtype == DType::int32)) {
+    write_integer(integer_or_formula(), dtype, &bytes[begin]);
+    return;
+  }
   const Token& token = lexer_.peek();
   const bool literal = token.kind == TokenKind::number || token.kind == TokenKind::word;
   if (!literal || !parse_element(token.text, dtype, &bytes[begin]))

@@ -13,7 +13,7 @@ namespace composit {
 class Parser {
  public:
   Parser(std::string_view text, const ParseOptions& options)
-      : lexer_(text, options.file, options.first_line), arrays_(options.arrays) {}
+      : lexer_(text, options.file, options.first_line), arrays_(options.arrays), formulas_(options.formulas), rest_(options.rest) {}
 
   Graph run();
 
@@ -37,6 +37,7 @@ class Parser {
   void argument(NodeSpec& spec);
   NamedAttribute attribute();
   void attributes(Attributes& attributes, std::string_view end);
+  void node_attribute(Attributes& attributes, IntegerFormula::Of of);
   void remark(NodeSpec& spec) const;
   LazyTensor value();
   LazyTensors values(std::string_view end);
@@ -49,6 +50,7 @@ class Parser {
   Type type();
   void type_property(Type& type, bool& has_strides);
   int64_t integer();
+  int64_t integer_or_formula();  // at the place, which moves on
   double real();
   Attribute constant();
   Attribute word_constant();
@@ -67,7 +69,18 @@ class Parser {
   [[noreturn]] void fail_at(const Token& token, std::string_view expected) const;
 
   Lexer lexer_;
+  // The attribute or output that is being read, and the formulas of its node so far.
+  struct Place {
+    IntegerFormula::Of of = IntegerFormula::Of::attribute;
+    size_t number = 0, position = 0;  // position: of the next integer
+    NodeFormulas formulas = {};
+  };
+
   const ArrayStore* arrays_;
+  Formulas* formulas_ = nullptr;
+  std::function<void(Lexer&, const ParseOptions::Find&)> rest_;
+  FlatMap<std::string_view, LazyTensor> names_;  // of the graph or region that ended last
+  Place place_;
   Frame* frame_ = nullptr;
   size_t region_depth_ = 0, list_depth_ = 0;
   int64_t gaps_ = 0;  // bytes between elements of inline arrays

@@ -170,7 +170,7 @@ void Printer::input(const Node& node, const Names& names, InputKind unmarked) {
   if (more.empty()) return;
   text_ += " (";
   bool first = true;
-  attributes(more, input_name(node), first);
+  attributes(more, IntegerFormula::Of::attribute, input_name(node), first);
   text_ += ')';
 }
 
@@ -199,6 +199,9 @@ void Printer::statements(const Graph& graph, const Names& names) {
 // ---- nodes --------------------------------------------------------------------------------------
 
 void Printer::node(const Node& node, const Names& names) {
+  const Place outer = place_;  // of the node whose region this node is in
+  place_ = {};
+  if (options_.formulas != nullptr) place_ = {options_.formulas->find(&node), &names};
   bool first = true;
   for (size_t i = 0; i < node.outputs().size(); ++i) {
     separate(first);
@@ -206,9 +209,11 @@ void Printer::node(const Node& node, const Names& names) {
   }
   if (!first) text_ += ": ";
   first = true;
-  for (const Type& output : node.outputs()) {
+  place_.of = IntegerFormula::Of::output;
+  for (place_.number = 0; place_.number < node.outputs().size(); ++place_.number) {
     separate(first);
-    type(output);
+    place_.position = 0;
+    type(node.outputs()[place_.number]);
   }
   if (!first) text_ += " = ";
   key(node.op().str());
@@ -217,15 +222,16 @@ void Printer::node(const Node& node, const Names& names) {
   operands(node, names, first);
   std::string hint(node.annotation("name"));
   if (hint.empty()) hint = names.of(node, 0).substr(1);
-  attributes(node.attributes(), hint, first);
+  attributes(node.attributes(), IntegerFormula::Of::attribute, hint, first);
   text_ += ')';
   if (!node.execution().empty()) {
     text_ += " {";
     first = true;
-    attributes(node.execution(), hint, first);
+    attributes(node.execution(), IntegerFormula::Of::execution, hint, first);
     text_ += '}';
   }
   annotations(node);
+  place_ = outer;
 }
 
 void Printer::operands(const Node& node, const Names& names, bool& first) {
@@ -247,13 +253,17 @@ void Printer::operands(const Node& node, const Names& names, bool& first) {
   }
 }
 
-void Printer::attributes(const Attributes& attributes, std::string_view array_hint, bool& first) {
-  for (const NamedAttribute& attribute : attributes) {
+void Printer::attributes(const Attributes& attributes, IntegerFormula::Of of,
+                         std::string_view array_hint, bool& first) {
+  place_.of = of;
+  for (size_t i = 0; i < attributes.size(); ++i) {
     separate(first);
-    key(attribute.name.str());
+    key(attributes[i].name.str());
     text_ += '=';
     array_hint_ = array_hint;
-    value(attribute.value);
+    place_.number = i;
+    place_.position = 0;
+    value(attributes[i].value);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "composit/ir/attribute.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ir/graph.h"
+#include "composit/ir/size_formula.h"
 #include "composit/ir/type.h"
 
 namespace composit {
@@ -25,6 +26,7 @@ struct PrintOptions {
   ArrayStore* arrays = nullptr;  // takes arrays of more than `inline_elements`, where given
   int64_t inline_elements = 64;  // largest array in the text; larger ones need a store
   bool annotations = true;       // as remarks after nodes
+  const Formulas* formulas = nullptr;  // printed in place of the integers that they give
   // For readers only, does not parse: larger arrays without elements, regions without nodes.
   bool brief = false;
 };

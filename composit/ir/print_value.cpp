@@ -1,4 +1,6 @@
 // Types and attributes as text.
+#include <cstring>
+
 #include "composit/ir/literal.h"
 #include "composit/ir/overload.h"
 #include "composit/ir/printer.h"
@@ -26,6 +28,13 @@ void append_list(std::string& text, const Items& items, Print print) {
   text += ']';
 }
 
+template <class T>
+int64_t read(const std::byte* element) {
+  T value;
+  std::memcpy(&value, element, sizeof(T));
+  return value;
+}
+
 }  // namespace
 
 void Printer::type(const Type& type) {
@@ -34,7 +43,7 @@ void Printer::type(const Type& type) {
     return;
   }
   text_ += word(type.dtype);
-  append_list(text_, type.sizes, [this](int64_t size) { append_int(text_, size); });
+  append_list(text_, type.sizes, [this](int64_t size) { integer(size); });
   if (type.layout != Layout::strided) text_ += " layout=" + word(type.layout);
   const bool default_strides = type.layout == Layout::strided ? is_contiguous(type)  //
                                                               : type.strides.empty();
@@ -50,7 +59,7 @@ void Printer::type(const Type& type) {
 void Printer::value(const Attribute& attribute) {
   std::visit(Overload{[this](std::monostate) { text_ += "none"; },
                       [this](bool value) { text_ += value ? "true" : "false"; },
-                      [this](int64_t dim) { append_int(text_, dim); },
+                      [this](int64_t dim) { integer(dim); },
                       [this](double value) { append_float(text_, value); },
                       [this](std::complex<double> value) { complex(value); },
                       [this](const std::string& value) { append_quoted(text_, value); },
@@ -65,6 +74,17 @@ void Printer::value(const Attribute& attribute) {
                       [this](const Region& value) { region(value); },
                       [this](const Opaque& value) { call_quoted("opaque", value.description); }},
              attribute.value());
+}
+
+void Printer::integer(int64_t value) {
+  const size_t position = place_.position++;
+  if (place_.formulas != nullptr)
+    for (const IntegerFormula& one : *place_.formulas)
+      if (one.of == place_.of && one.number == place_.number && one.position == position) {
+        text_ += print(one.formula, *place_.names);
+        return;
+      }
+  append_int(text_, value);
 }
 
 void Printer::call(std::string_view function, std::string_view word) {
@@ -103,7 +123,10 @@ void Printer::array(const Array& array) {
     return;
   }
   text_ += "array(";
+  const Place place = place_;
+  place_ = {};  // its sizes are none of the node's integers
   type(array.type());
+  place_ = place;
   const bool large = without_repeats(array.type()).numel() > options_.inline_elements;
   if (large && options_.arrays != nullptr) {
     text_ += " @ ";
@@ -126,6 +149,10 @@ void Printer::elements(const Array& array) {
   text_ += '[';
   for (int64_t i = 0; i < distinct.type().numel(); ++i, element += item_size(dtype)) {
     if (i > 0) text_ += ", ";
+    if (dtype == DType::int64 || dtype == DType::int32) {
+      integer(dtype == DType::int64 ? read<int64_t>(element) : read<int32_t>(element));
+      continue;
+    }
     if (!part) {
       append_element(text_, dtype, element);
       continue;

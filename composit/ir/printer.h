@@ -24,16 +24,26 @@ class Printer {
   void flush();
 
  private:
+  // The attribute or output that is being printed, if its node has formulas.
+  struct Place {
+    const NodeFormulas* formulas = nullptr;
+    const Names* names = nullptr;
+    IntegerFormula::Of of = IntegerFormula::Of::attribute;
+    size_t number = 0, position = 0;  // position: of the next integer
+  };
+
   void header(const Graph& graph, const Names& names, std::string_view keyword);
   void input(const Node& node, const Names& names, InputKind unmarked);
   void statements(const Graph& graph, const Names& names);
   void operands(const Node& node, const Names& names, bool& first);
-  void attributes(const Attributes& attributes, std::string_view array_hint, bool& first);
+  void attributes(const Attributes& attributes, IntegerFormula::Of of, std::string_view array_hint,
+                  bool& first);
   void annotations(const Node& node);
   void key(std::string_view key);
   void new_line() { text_.append(1, '\n').append(2 * indent_, ' '); }
   void separate(bool& first);
 
+  void integer(int64_t value);  // or the formula at the place, which moves on
   void scalar(const Scalar& scalar);
   void complex(std::complex<double> value);
   void list(const List& list);
@@ -47,6 +57,7 @@ class Printer {
   std::ostream* sink_;
   std::string text_;
   size_t indent_ = 0;
+  Place place_;
   std::string_view array_hint_;  // a name for an array that goes to the store
 };
 

@@ -114,6 +114,12 @@ std::vector<Type> infer(const Operation& operation, const Call& call);
 // The results in terms of other operations; the row must have a decomposition.
 LazyTensors decompose(const Operation& operation, const Call& call);
 
+// Thrown by `infer` where the sizes of a result depend on values.
+class SizesDependOnValues : public UserError {
+ public:
+  using UserError::UserError;  // the text of the error
+};
+
 // Runs `work`; a UserError in it gets the operation's name in front:
 // "[aten::linear] in aten::mm: expected …".
 std::string within(const Schema& schema, std::string_view message);
@@ -121,6 +127,8 @@ template <class Work>
 auto in_operation(const Schema& schema, Work work) {
   try {
     return work();
+  } catch (const SizesDependOnValues& error) {
+    throw SizesDependOnValues(within(schema, error.what()));
   } catch (const UserError& error) {
     throw UserError(within(schema, error.what()));
   }

@@ -317,7 +317,7 @@ static void add_ranges(OperationTable& rows) {
             .loops =
                 [](In x, int64_t classes) {
                   if (classes < 1)
-                    throw UserError(
+                    throw SizesDependOnValues(
                         "expected the number of classes: without it the sizes of the result "
                         "depend on values, which composit does not have");
                   if (x.dtype() != DType::int64)

@@ -33,7 +33,7 @@ static Indexing indexing(const In& self, const std::vector<std::optional<In>>& i
   for (size_t axis = 0; axis < indices.size(); ++axis) {
     if (!indices[axis]) continue;
     if (indices[axis]->dtype() == DType::bool_ || indices[axis]->dtype() == DType::uint8)
-      throw UserError(
+      throw SizesDependOnValues(
           "an index of bool gives sizes that depend on values, which composit does not have; use "
           "where or masked_fill");
     expect_index(*indices[axis]);

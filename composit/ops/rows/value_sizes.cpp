@@ -13,7 +13,7 @@ namespace composit {
 namespace {
 
 [[noreturn]] std::vector<Type> refuse() {
-  throw UserError(
+  throw SizesDependOnValues(
       "gives sizes that depend on values, which composit does not have; use where or masked_fill");
 }
 

@@ -1,0 +1,315 @@
+#include "composit/family/bind.h"
+
+#include "composit/ir/integers.h"
+#include "composit/family/result_types.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "composit/ir/transform.h"
+#include "composit/ops/operations.h"
+
+namespace composit {
+namespace {
+
+// ---- nodes --------------------------------------------------------------------------------------
+
+std::string place_of(const Node& node) {
+  const std::string_view source = node.annotation("source");
+  return node.op().str() + (source.empty() ? "" : " at " + std::string(source));
+}
+
+class Binder {
+ public:
+  Binder(const Family& family, const Graph& graph, const std::vector<int64_t>& value_sizes)
+      : family_(family), graph_(graph), value_sizes_(value_sizes) {}
+
+  Binding run(const std::vector<Type>& input_types) {
+    for (size_t i = 0; i < graph_.inputs().size(); ++i)
+      set(*graph_.inputs()[i].node, bound_input(*graph_.inputs()[i].node, input_types.at(i)));
+    for (const NodePtr& node : graph_.nodes())
+      if (!is_input(*node)) set(*node, bound(node));
+    return {Graph(parts()), std::move(values_)};
+  }
+
+ private:
+  void set(const Node& node, const NodePtr& now) {
+    LazyTensors outputs;
+    for (uint32_t i = 0; i < now->outputs().size(); ++i) outputs.push_back({now, i});
+    values_.insert(&node, std::move(outputs));
+    nodes_.insert(&node, now);
+  }
+
+  LazyTensor value(const LazyTensor& example) const {
+    return example ? values_.find(example.node.get())->at(example.index) : LazyTensor();
+  }
+
+  static NodePtr bound_input(const Node& example, const Type& type) {
+    NodeSpec spec = copy_of(example, {});
+    spec.outputs = {type};
+    if (type == example.outputs()[0]) spec.held = example.held();
+    return std::move(spec).make_node();
+  }
+
+  NodePtr bound(const NodePtr& example) {
+    LazyTensors operands;
+    bool same = true;
+    for (const LazyTensor& operand : example->operands()) {
+      operands.push_back(value(operand));
+      same = same && operands.back().node == operand.node;
+    }
+    const NodeFormulas& formulas = family_.formulas_of(*example);
+    if (same && formulas.empty() && !has_formulas_inside(*example)) return example;
+    try {
+      return bound(*example, std::move(operands), formulas);
+    } catch (const UserError& error) {
+      const std::string what = error.what();
+      if (what.starts_with("[bind]")) throw;
+      throw UserError("[bind] " + place_of(*example) + ": " + what);
+    }
+  }
+
+  bool has_formulas_inside(const Node& node) const {
+    bool found = false;
+    for_each_region(node, [&](const Region& region) {
+      for (const NodePtr& inner : region->nodes())
+        found = found || family_.formulas.contains(inner.get()) || has_formulas_inside(*inner);
+    });
+    return found;
+  }
+
+  NodePtr bound(const Node& example, LazyTensors operands, const NodeFormulas& formulas) {
+    NodeSpec spec = copy_of(example, std::move(operands));
+    for (const IntegerFormula& one : formulas) {
+      if (one.of == IntegerFormula::Of::output) continue;
+      Attribute& attribute =
+          (one.of == IntegerFormula::Of::attribute ? spec.attributes : spec.execution)
+              .at(one.number)
+              .value;
+      std::vector<int64_t> integers = integers_of(attribute);
+      integers.at(one.position) = number_of(one.formula);
+      attribute = with_integers(attribute, integers);
+    }
+    bind_regions(example, spec);
+    if (spec.op == ops::kConstant || example.outputs().empty()) return std::move(spec).make_node();
+    return typed(example, std::move(spec), formulas);
+  }
+
+  int64_t number_of(const SizeFormula& formula) const {
+    return formula.evaluate([this](const LazyTensor& tensor, size_t axis) {
+      return value(tensor).sizes().at(axis);
+    });
+  }
+
+  // The same node with the types that its results have.
+  NodePtr typed(const Node& example, NodeSpec spec, const NodeFormulas& formulas) const {
+    NodeSpec draft = spec;
+    const NodePtr node = std::move(draft).make_node();  // with the example's types
+    const Operation* operation = operation_of(*node);
+    std::vector<Dims> sizes;
+    for (const Type& type : example.outputs()) sizes.push_back(type.sizes);
+    const Attribute* body = operation == nullptr ? node->find_run("body") : nullptr;
+    if (!set_open_sizes(example, formulas, sizes)) {
+      if (body != nullptr)
+        take_sizes(body->as<Region>()->outputs(), sizes);
+      else if (operation != nullptr)
+        infer_sizes(*operation, *node, sizes);
+    }
+    spec.outputs = result_types(*node, example, operation, sizes);
+    for (Type& type : spec.outputs) type = with_plain_unit_strides(std::move(type));
+    return std::move(spec).make_node();
+  }
+
+  // The sizes that no row infers; false: there are none.
+  bool set_open_sizes(const Node& example, const NodeFormulas& formulas,
+                      std::vector<Dims>& sizes) const {
+    bool any = false;
+    for (const IntegerFormula& one : formulas) {
+      if (one.of != IntegerFormula::Of::output) continue;
+      sizes.at(one.number).at(one.position) = number_of(one.formula);
+      any = true;
+    }
+    for (size_t i = 0; i < family_.value_sizes.size(); ++i) {
+      const ValueSize& size = family_.value_sizes[i];
+      if (size.value.node.get() != &example) continue;
+      if (i >= value_sizes_.size())
+        throw UserError("[bind] expected a number for the size '" + size.name + "' of " +
+                        place_of(example) + ", which depends on values");
+      sizes.at(size.value.index).at(size.axis) = value_sizes_[i];
+      any = true;
+    }
+    return any;
+  }
+
+  static void take_sizes(const LazyTensors& results, std::vector<Dims>& sizes) {
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (results.at(i)) sizes[i] = results[i].sizes();
+  }
+
+  static void infer_sizes(const Operation& operation, const Node& node, std::vector<Dims>& sizes) {
+    const std::vector<Type> inferred = infer(operation, call_of(node, operation.schema));
+    if (inferred.size() != sizes.size()) return;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      if (is_defined(inferred[i])) sizes[i] = inferred[i].sizes;
+  }
+
+  // A recorded body takes the operands that are there.
+  void bind_regions(const Node& example, NodeSpec& spec) const {
+    for (NamedAttribute& attribute : spec.execution) {
+      const auto* region = attribute.value.get_if<Region>();
+      if (region == nullptr || *region == nullptr) continue;
+      std::vector<Type> types;
+      for (const LazyTensor& operand : spec.operands)
+        if (operand) types.push_back(operand.type());
+      if (types.size() != (*region)->inputs().size())
+        throw UserError("[bind] " + place_of(example) + ": its region '" +
+                        attribute.name.str() + "' does not take its operands");
+      Binding inner = Binder(family_, **region, value_sizes_).run(types);
+      attribute.value = std::make_shared<const Graph>(std::move(inner.graph));
+    }
+  }
+
+  Graph::Parts parts() const {
+    Graph::Parts parts;
+    for (const LazyTensor& input : graph_.inputs()) parts.inputs.push_back(value(input));
+    for (const LazyTensor& output : graph_.outputs()) parts.outputs.push_back(value(output));
+    for (const auto& [target, result] : graph_.mutations())
+      parts.mutations.push_back({value(target), value(result)});
+    for (const NodePtr& effect : graph_.effects())
+      parts.effects.push_back(*nodes_.find(effect.get()));
+    return parts;
+  }
+
+  const Family& family_;
+  const Graph& graph_;
+  const std::vector<int64_t>& value_sizes_;
+  FlatMap<const Node*, LazyTensors> values_;
+  FlatMap<const Node*, NodePtr> nodes_;
+};
+
+// ---- inputs -------------------------------------------------------------------------------------
+
+std::string names_of(const Family& family) {
+  std::string names;
+  for (const FreeSize& size : family.sizes) names += (names.empty() ? "" : ", ") + size.name;
+  for (const ValueSize& size : family.value_sizes) names += (names.empty() ? "" : ", ") + size.name;
+  return names.empty() ? "none" : names;
+}
+
+int64_t checked_size(const FreeSize& size, const SizeValues& values) {
+  const auto found = values.find(size.name);
+  if (found == values.end())
+    throw UserError("[bind] expected a number for the size '" + size.name + "'");
+  const std::string received = "[bind] " + size.name + " = " + std::to_string(found->second);
+  if (found->second < size.low || found->second > size.high)
+    throw UserError(received + ": shown from " + std::to_string(size.low) + " to " +
+                    std::to_string(size.high) + "; add an example there");
+  if ((found->second - size.low) % size.step != 0)
+    throw UserError(received + ": all examples are " + std::to_string(size.low) +
+                    " and a multiple of " + std::to_string(size.step) +
+                    "; add an example between");
+  return found->second;
+}
+
+// Dense in the example's order of axes.
+Type resized(const Type& example, const Dims& sizes) {
+  NodeSpec spec("composit::resized");
+  spec.output(example);
+  const NodePtr node = std::move(spec).make_node();
+  return result_types(*node, *node, nullptr, {sizes})[0];
+}
+
+}  // namespace
+
+LazyTensor Binding::of(const LazyTensor& value) const {
+  const LazyTensors* found = value ? values.find(value.node.get()) : nullptr;
+  return found == nullptr ? LazyTensor() : found->at(value.index);
+}
+
+Binding bind_types(const Family& family, const std::vector<Type>& types,
+                   const std::vector<int64_t>& value_sizes) {
+  return Binder(family, family.example, value_sizes).run(types);
+}
+
+std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph) {
+  const Graph plain = without_incidentals(graph);
+  FlatMap<const Node*, size_t> places;
+  const auto& nodes = family.example.nodes();
+  for (size_t n = 0; n < nodes.size(); ++n) places.insert(nodes[n].get(), n);
+  std::vector<int64_t> numbers;
+  for (const ValueSize& size : family.value_sizes) {
+    const size_t* place = places.find(size.value.node.get());
+    const bool alike = place != nullptr && *place < plain.nodes().size() &&
+                       plain.nodes()[*place]->op() == size.value.node->op();
+    if (!alike)
+      throw UserError("[bind] the graph has no " + place_of(*size.value.node) +
+                      " where the family has one");
+    numbers.push_back(
+        plain.nodes()[*place]->outputs().at(size.value.index).sizes.at(size.axis));
+  }
+  return numbers;
+}
+
+std::vector<Type> input_types(const Family& family, const SizeValues& sizes) {
+  for (const auto& [name, number] : sizes) {
+    bool known = false;
+    for (const FreeSize& size : family.sizes) known = known || size.name == name;
+    for (const ValueSize& size : family.value_sizes) known = known || size.name == name;
+    if (!known)
+      throw UserError("[bind] expected one of the sizes " + names_of(family) + ", received '" +
+                      name + "'");
+  }
+  std::vector<Dims> all;
+  for (const LazyTensor& input : family.example.inputs()) all.push_back(input.sizes());
+  for (const FreeSize& size : family.sizes) {
+    const int64_t number = checked_size(size, sizes);
+    for (const InputAxis& axis : size.axes) all.at(axis.input).at(axis.axis) = number;
+  }
+  std::vector<Type> types;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Type& example = family.example.inputs()[i].type();
+    types.push_back(all[i] == example.sizes ? example : resized(example, all[i]));
+  }
+  return types;
+}
+
+SizeValues sizes_of_inputs(const Family& family, const std::vector<Type>& types) {
+  SizeValues values;
+  for (const FreeSize& size : family.sizes)
+    for (const InputAxis& axis : size.axes) {
+      const LazyTensor& input = family.example.inputs().at(axis.input);
+      const Type& type = types.at(axis.input);
+      if (type.rank() != input.type().rank())
+        throw UserError("[bind] input '" + input_name(*input.node) + "': expected " +
+                        std::to_string(input.type().rank()) + " axes, received " +
+                        std::to_string(type.rank()));
+      const int64_t number = type.sizes[axis.axis];
+      const auto [known, added] = values.emplace(size.name, number);
+      if (known->second != number)
+        throw UserError("[bind] input '" + input_name(*input.node) + "', axis " +
+                        std::to_string(axis.axis) + ": expected " + size.name + " = " +
+                        std::to_string(known->second) + " as elsewhere, received " +
+                        std::to_string(number));
+    }
+  return values;
+}
+
+void expect_inputs(const Family& family, const SizeValues& sizes, const std::vector<Type>& types) {
+  const std::vector<Type> expected = input_types(family, sizes);
+  for (size_t i = 0; i < types.size(); ++i)
+    if (types[i].sizes != expected[i].sizes || types[i].dtype != expected[i].dtype)
+      throw UserError("[bind] input '" + input_name(*family.example.inputs()[i].node) +
+                      "': expected " + print(expected[i]) + ", received " + print(types[i]));
+}
+
+Graph bind(const Family& family, const SizeValues& sizes) {
+  std::vector<int64_t> value_sizes;
+  for (const ValueSize& size : family.value_sizes) {
+    const auto found = sizes.find(size.name);
+    if (found == sizes.end())
+      throw UserError("[bind] expected a number for the size '" + size.name + "' of " +
+                      place_of(*size.value.node) + ", which depends on values");
+    value_sizes.push_back(found->second);
+  }
+  return bind_types(family, input_types(family, sizes), value_sizes).graph;
+}
+
+}  // namespace composit

@@ -1,0 +1,44 @@
+// The graph of a family at other sizes.
+//
+//   Graph graph = bind(family, {{"batch", 4}, {"tokens", 21}});
+//
+// One walk: the integers of each node by their formulas, then the types of its results by its row.
+// What does not depend on sizes is shared with the example.
+#pragma once
+
+#include <vector>
+
+#include "composit/family/family.h"
+
+namespace composit {
+
+// UserError for a size that is missing, is not there, or lies outside of what was shown; and where a
+// row refuses the sizes, with the node.
+Graph bind(const Family& family, const SizeValues& sizes);
+
+// The types of the inputs at these sizes, in the order of the inputs. UserError as above.
+std::vector<Type> input_types(const Family& family, const SizeValues& sizes);
+// The sizes that inputs of these types have. UserError where they fit no sizes: another rank, dtype,
+// or two numbers for one size, or a size that is not free.
+SizeValues sizes_of_inputs(const Family& family, const std::vector<Type>& types);
+
+// UserError where inputs of these types are not those of these sizes.
+void expect_inputs(const Family& family, const SizeValues& sizes, const std::vector<Type>& types);
+
+// A bound graph, and the values in it of those of the example.
+struct Binding {
+  Graph graph;
+  // Outputs of nodes of the example, those within regions left out.
+  FlatMap<const Node*, LazyTensors> values;
+  LazyTensor of(const LazyTensor& value) const;  // absent for a value that was left out
+};
+// Bound to inputs of these types, whatever was shown. `value_sizes`: a number for each of the
+// family's.
+Binding bind_types(const Family& family, const std::vector<Type>& types,
+                   const std::vector<int64_t>& value_sizes = {});
+
+// The sizes that depend on values in `graph`, which has the structure of the example: a number for
+// each of the family's. UserError where the structure is another.
+std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph);
+
+}  // namespace composit

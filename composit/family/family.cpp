@@ -1,0 +1,125 @@
+#include "composit/family/family.h"
+
+#include <algorithm>
+
+#include "composit/ir/transform.h"
+#include "composit/ops/draws.h"
+#include "composit/ops/operations.h"
+
+namespace composit {
+namespace {
+
+const Symbol kBody("body"), kEffect("effect");
+
+Region body_of(const Node& node) {
+  const Attribute* body = node.find_run("body");
+  const auto* region = body == nullptr ? nullptr : body->get_if<Region>();
+  return region == nullptr ? nullptr : *region;
+}
+
+// What composit alone runs, by its body, is no operator that could be called instead.
+bool is_own(const Node& node) { return node.op().str().starts_with("composit::"); }
+
+bool has_droppable_body(const Node& node) {
+  const Region body = body_of(node);
+  return body != nullptr && body->effects().empty() && !is_own(node) &&
+         operation_of(node) != nullptr;
+}
+
+// A composite of which no row says what it means and that draws nothing: its nodes say it. Those
+// that ask about values are opened, too: item, is_nonzero, nonzero_numpy.
+bool is_opened(const Node& node) {
+  const Region body = body_of(node);
+  if (body == nullptr || is_own(node) || body->effects().size() > 1) return false;
+  if (body->effects().empty()) return operation_of(node) == nullptr;
+  const Node& effect = *body->effects()[0];
+  return body_of(effect) == nullptr ? find_draw(effect.op()) == nullptr : is_opened(effect);
+}
+
+// The nodes of the body of such a composite in its place.
+Replacement opened(const Node& node, const LazyTensors& operands) {
+  const Region body = body_of(node);
+  FlatMap<const Node*, Replacement> made;
+  const auto value = [&](const LazyTensor& old) {
+    return old ? made.find(old.node.get())->outputs.at(old.index) : LazyTensor();
+  };
+  size_t next = 0;
+  for (const LazyTensor& input : body->inputs()) {
+    while (!operands.at(next)) ++next;  // absent operands are no inputs of the body
+    made.insert(input.node.get(), Replacement{.outputs = {operands[next++]}});
+  }
+  Replacement whole;
+  for (const NodePtr& inner : body->nodes()) {
+    if (is_input(*inner)) continue;
+    LazyTensors arguments;
+    for (const LazyTensor& operand : inner->operands()) arguments.push_back(value(operand));
+    NodeSpec spec = copy_of(*inner, arguments);
+    spec.place = node.place();
+    for (NamedAttribute& attribute : spec.execution)
+      if (attribute.name == kEffect) attribute.value = node.effect();
+    for (Type& type : spec.outputs) type = with_plain_unit_strides(std::move(type));
+    const NodePtr copy = std::move(spec).make_node();
+    Replacement replacement = is_opened(*copy) ? opened(*copy, arguments) : replace_by(copy);
+    if (inner->effect() >= 0)
+      whole.effects = is_opened(*copy) ? replacement.effects : std::vector<NodePtr>{copy};
+    made.insert(inner.get(), std::move(replacement));
+  }
+  for (const LazyTensor& output : body->outputs()) whole.outputs.push_back(value(output));
+  return whole;
+}
+
+// Copies the node where something changes.
+Replacement plain(const Node& node, const LazyTensors& operands) {
+  NodeSpec spec = copy_of(node, operands);
+  if (has_droppable_body(node))
+    std::erase_if(spec.execution,
+                  [](const NamedAttribute& attribute) { return attribute.name == kBody; });
+  for (Type& type : spec.outputs) type = with_plain_unit_strides(std::move(type));
+  return replace_by(std::move(spec).make_node());
+}
+
+bool is_plain(const Node& node) {
+  for (const Type& type : node.outputs())
+    if (with_plain_unit_strides(type) != type) return false;
+  return !has_droppable_body(node);
+}
+
+}  // namespace
+
+size_t Family::formula_count() const {
+  size_t count = 0;
+  for (const NodePtr& node : example.nodes()) count += formulas_of(*node).size();
+  return count;
+}
+
+const NodeFormulas& Family::formulas_of(const Node& node) const {
+  static const NodeFormulas none;
+  const NodeFormulas* found = formulas.find(&node);
+  return found == nullptr ? none : *found;
+}
+
+Type with_plain_unit_strides(Type type) {
+  if (type.layout != Layout::strided || !is_defined(type)) return type;
+  for (size_t axis = type.rank(); axis-- > 0;) {
+    if (type.sizes[axis] != 1) continue;
+    const bool last = axis + 1 == type.rank();
+    type.strides[axis] =
+        last ? 1 : std::max<int64_t>(type.sizes[axis + 1], 1) * type.strides[axis + 1];
+  }
+  return type;
+}
+
+Graph without_incidentals(const Graph& graph) {
+  const Graph outer = rebuild(graph, [](const Node& node, const LazyTensors& operands) {
+    std::optional<Replacement> replacement;
+    if (is_input(node)) return replacement;
+    if (is_opened(node))
+      replacement = opened(node, operands);
+    else if (!is_plain(node))
+      replacement = plain(node, operands);
+    return replacement;
+  });
+  return rebuild_regions(outer, without_incidentals);
+}
+
+}  // namespace composit

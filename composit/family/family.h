@@ -1,0 +1,91 @@
+// A program for all sizes: the graph of one example, and a formula for each integer that differs
+// between examples.
+//
+//   Family family = unify({at_2x16, at_3x23, at_5x12}, {.names = {"batch", "tokens"}});
+//   Graph graph = bind(family, {{"batch", 4}, {"tokens", 21}});
+//
+// The types of the example stay plain integers; `bind` works them out anew. A formula reads sizes of
+// earlier values, as the program did: `view(%linear, size=[size(%linear, 0), size(%linear, 1), 4])`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "composit/ir/size_formula.h"
+#include "composit/ir/flat_map.h"
+#include "composit/ir/graph.h"
+#include "composit/ir/parse.h"
+#include "composit/ir/print.h"
+
+namespace composit {
+
+// An axis of an input.
+struct InputAxis {
+  size_t input = 0;  // index into the inputs of the graph
+  size_t axis = 0;
+  bool operator==(const InputAxis&) const = default;
+};
+
+// A size that a caller chooses. Axes that were equal in all examples have one size.
+struct FreeSize {
+  std::string name;
+  std::vector<InputAxis> axes;  // all that have it; at least one
+  std::vector<int64_t> shown;   // by example
+  int64_t low = 0, high = 0;    // what `bind` takes: from the least to the greatest that was shown
+  // … in steps of the greatest common divisor of all distances: where all examples are even, nobody
+  // knows what the program does with an odd size.
+  int64_t step = 1;
+};
+
+// A size of a result that depends on values: rows that a mask selects.
+struct ValueSize {
+  std::string name;           // "nonzero_0": the value in the text of the example, and the axis
+  LazyTensor value;           // of the example
+  size_t axis = 0;            // of the value
+  std::vector<int64_t> shown;  // by example
+};
+
+struct Family {
+  Graph example;                // of the first example
+  std::vector<FreeSize> sizes;  // in the order of inputs and axes
+  std::vector<ValueSize> value_sizes;  // in the order of nodes
+  Formulas formulas;            // of nodes of the example
+
+  // The number of formulas.
+  size_t formula_count() const;
+  // Formulas of a node; empty for others.
+  const NodeFormulas& formulas_of(const Node& node) const;
+};
+
+// The text of the example with formulas in place of integers, and of its sizes:
+//
+// ```text
+//   graph(%ids: int64[2, 16]) { … %view: … = aten::view(%x, size=[size(%x, 0), size(%x, 1), 4]) … }
+//   sizes(
+//     batch = size(%ids, 0) = size(%mask, 0) shown [2, 3, 5],
+//     tokens = size(%ids, 1) = size(%mask, 1) shown [16, 23, 12]
+//   )
+// ```
+//
+// The numbers in brackets are those that the examples showed. A size of no input depends on values.
+std::string print(const Family& family, const PrintOptions& options = {});
+// UserError with line, column, what was expected and what was received.
+Family parse_family(std::string_view text, const ParseOptions& options = {});
+// A size that was shown, with its range and step.
+FreeSize free_size(std::string name, std::vector<int64_t> shown);
+
+// Free sizes, and sizes that depend on values, by name.
+using SizeValues = std::map<std::string, int64_t>;
+
+// The graph without what depends on sizes though no result does:
+//   * what a composite recorded of its inside (`body`) is left out where a row says what it means:
+//     an operator chooses its kernels by sizes. Where none does, and where the body asks a question
+//     on the host, its nodes take the place of the composite.
+//   * strides of axes of one element, which address nothing, are those of a dense tensor.
+Graph without_incidentals(const Graph& graph);
+// The strides of `type` as said above.
+Type with_plain_unit_strides(Type type);
+
+}  // namespace composit

@@ -1,0 +1,133 @@
+// Families as text.
+#include <algorithm>
+#include <numeric>
+
+#include "composit/family/family.h"
+#include "composit/ir/error.h"
+#include "composit/ir/lexer.h"
+
+namespace composit {
+namespace {
+
+std::string bracketed(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "[" + text + "]";
+}
+
+// The index of an input of the graph.
+std::optional<size_t> input_of(const Graph& graph, const LazyTensor& value) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (graph.inputs()[i].node == value.node) return i;
+  return std::nullopt;
+}
+
+// A line of the text.
+struct SizeLine {
+  Token name;
+  std::vector<int64_t> shown;
+  std::vector<std::pair<LazyTensor, size_t>> axes;
+};
+
+int64_t number(Lexer& lexer) {
+  const Token token = lexer.take(TokenKind::number, "an integer");
+  const auto value = parse_int(token.text);
+  if (!value) lexer.fail(token.offset, "expected an integer of 64 bits");
+  return *value;
+}
+
+SizeLine read_line(Lexer& lexer, const ParseOptions::Find& find) {
+  SizeLine line{.name = lexer.take(TokenKind::word, "the name of a size"), .shown = {}, .axes = {}};
+  while (lexer.accept("=")) {
+    const size_t offset = lexer.peek().offset;
+    const SizeFormula formula = read_formula(lexer, find);
+    if (formula.kind() != SizeFormula::Kind::size)
+      lexer.fail(offset, "expected the size of an axis, as size(%x, 0)");
+    line.axes.emplace_back(formula.tensor(), formula.axis());
+  }
+  if (line.axes.empty()) lexer.fail_expected("'=' and the axis that has this size");
+  lexer.expect("shown");
+  lexer.expect("[");
+  do line.shown.push_back(number(lexer));
+  while (lexer.accept(","));
+  lexer.expect("]");
+  return line;
+}
+
+std::vector<SizeLine> read_lines(Lexer& lexer, const ParseOptions::Find& find) {
+  std::vector<SizeLine> lines;
+  lexer.expect("sizes");
+  lexer.expect("(");
+  while (!lexer.accept(")")) {
+    lines.push_back(read_line(lexer, find));
+    if (!lexer.at(")")) lexer.expect(",");
+  }
+  return lines;
+}
+
+void add_line(Family& family, const SizeLine& line) {
+  const std::string name(line.name.text);
+  FreeSize size = free_size(name, line.shown);
+  for (const auto& [value, axis] : line.axes) {
+    const auto input = input_of(family.example, value);
+    if (!input) {
+      family.value_sizes.push_back({name, value, axis, line.shown});
+      return;
+    }
+    size.axes.push_back({*input, axis});
+  }
+  family.sizes.push_back(std::move(size));
+}
+
+std::string line_of(const std::string& name, const std::vector<int64_t>& shown,
+                    const std::vector<std::pair<LazyTensor, size_t>>& axes, const Names& names) {
+  std::string text = "  " + name;
+  for (const auto& [value, axis] : axes) text += " = " + print(size_of(value, axis), names);
+  return text + " shown " + bracketed(shown);
+}
+
+}  // namespace
+
+FreeSize free_size(std::string name, std::vector<int64_t> shown) {
+  FreeSize size{.name = std::move(name), .axes = {}, .shown = std::move(shown)};
+  size.low = *std::min_element(size.shown.begin(), size.shown.end());
+  size.high = *std::max_element(size.shown.begin(), size.shown.end());
+  size.step = 0;
+  for (const int64_t one : size.shown) size.step = std::gcd(size.step, one - size.low);
+  size.step = std::max<int64_t>(size.step, 1);
+  return size;
+}
+
+std::string print(const Family& family, const PrintOptions& options) {
+  PrintOptions with_formulas = options;
+  with_formulas.formulas = &family.formulas;
+  const Names names(family.example);
+  std::vector<std::string> lines;
+  for (const FreeSize& size : family.sizes) {
+    std::vector<std::pair<LazyTensor, size_t>> axes;
+    for (const InputAxis& axis : size.axes)
+      axes.emplace_back(family.example.inputs().at(axis.input), axis.axis);
+    lines.push_back(line_of(size.name, size.shown, axes, names));
+  }
+  for (const ValueSize& size : family.value_sizes)
+    lines.push_back(line_of(size.name, size.shown, {{size.value, size.axis}}, names));
+  std::string text = print(family.example, with_formulas) + "sizes(\n";
+  for (size_t i = 0; i < lines.size(); ++i)
+    text += lines[i] + (i + 1 < lines.size() ? ",\n" : "\n");
+  return text + ")\n";
+}
+
+Family parse_family(std::string_view text, const ParseOptions& options) {
+  Family family;
+  std::vector<SizeLine> lines;
+  ParseOptions with_sizes = options;
+  with_sizes.formulas = &family.formulas;
+  with_sizes.rest = [&](Lexer& lexer, const ParseOptions::Find& find) {
+    lines = read_lines(lexer, find);
+  };
+  family.example = parse(text, with_sizes);
+  for (const SizeLine& line : lines) add_line(family, line);
+  return family;
+}
+
+}  // namespace composit

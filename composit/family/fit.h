@@ -1,0 +1,45 @@
+// Finds the formulas over sizes that give a list of integers, one per example.
+//
+//   fits({17, 24, 13}, leaves)[0].formula       // size(%ids, 1) + 1, if size(%ids, 1) is 16, 23, 12
+#pragma once
+
+#include <vector>
+
+#include "composit/ir/size_formula.h"
+
+namespace composit {
+
+// A size that a formula may read, and its value in each example.
+struct SizeLeaf {
+  LazyTensor tensor;
+  size_t axis = 0;
+  std::vector<int64_t> values = {};
+  bool near = false;  // of an operand of the node that has the integer
+};
+
+// How simple a formula is: the simplest that fits is taken.
+enum class FitForm : uint8_t {
+  size,        // size
+  shifted,     // size + c
+  multiple,    // c * size
+  product,     // size * size
+  sum,         // size + size, size - size
+  affine,      // c * size + d
+  scaled,      // c * size * size
+  quotient,    // exact_div(size, c), div(size, c), ceil_div(size, c)
+  remainder,   // mod(size, c), mod(-size, c)
+  part         // exact_div(size * size, c), div(size * size, c)
+};
+
+struct Fit {
+  SizeFormula formula;
+  FitForm form;
+};
+
+// All formulas of these forms that give `values`. Sizes come first, then what is made of near leaves
+// alone, then all others; each of these with the simplest form first, and for each form with the
+// first leaves first. `values` are not all equal; leaves differ from each other in some example.
+// Where a divisor divides the size in all examples, nobody knows how the program rounds: `exact_div`.
+std::vector<Fit> fits(const std::vector<int64_t>& values, const std::vector<SizeLeaf>& leaves);
+
+}  // namespace composit

@@ -1,0 +1,414 @@
+#include "composit/family/unify.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "composit/family/bind.h"
+#include "composit/family/fit.h"
+#include "composit/ir/integers.h"
+#include "composit/family/unify_check.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "composit/ir/literal.h"
+#include "composit/ir/words.h"
+#include "composit/ops/operations.h"
+
+namespace composit {
+namespace {
+
+using Values = std::vector<int64_t>;
+
+std::string list_of(const Values& values) {
+  std::string text;
+  for (const int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return text;
+}
+
+bool all_equal(const Values& values) {
+  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; });
+}
+
+// "%view = aten::view at gpt.cpp:31"
+std::string describe(const Node& node, const Names& names) {
+  std::string text = node.outputs().empty() ? "" : names.of(node, 0) + " = ";
+  text += node.op().str();
+  if (const auto source = node.annotation("source"); !source.empty())
+    text += " at " + std::string(source);
+  return text;
+}
+
+// ---- sizes that are read ------------------------------------------------------------------------
+
+// The varying sizes of the values so far: of those that are equal in all examples the latest.
+class Leaves {
+ public:
+  void add(const LazyTensor& value, const std::vector<const Type*>& types) {
+    for (size_t axis = 0; axis < types[0]->rank(); ++axis) {
+      Values values;
+      for (const Type* type : types) values.push_back(type->sizes[axis]);
+      if (all_equal(values)) continue;
+      const auto [at, added] = numbers_.emplace(values, leaves_.size());
+      if (added) leaves_.push_back({});
+      leaves_[at->second] = {value, axis, values, false};
+    }
+  }
+  const std::vector<SizeLeaf>& all() const { return leaves_; }
+
+ private:
+  std::map<Values, size_t> numbers_;
+  std::vector<SizeLeaf> leaves_;
+};
+
+// ---- graphs -------------------------------------------------------------------------------------
+
+class Unifier {
+ public:
+  Unifier(Family& family, std::vector<Ambiguity>& ambiguities)
+      : family_(family), ambiguities_(ambiguities) {}
+
+  void unify(const std::vector<const Graph*>& graphs) {
+    graphs_ = graphs;
+    names_.emplace(*graphs[0]);
+    const size_t count = graphs[0]->nodes().size();
+    for (size_t g = 1; g < graphs.size(); ++g) expect_alike(g);
+    places_.resize(graphs.size());
+    for (size_t n = 0; n < count; ++n) {
+      std::vector<const Node*> nodes;
+      for (size_t g = 0; g < graphs.size(); ++g) {
+        nodes.push_back(graphs[g]->nodes()[n].get());
+        places_[g].insert(nodes.back(), n);
+      }
+      unify_node(nodes);
+    }
+    for (size_t g = 1; g < graphs.size(); ++g) expect_same_ends(g);
+  }
+
+ private:
+  [[noreturn]] void refuse(const Node& node, const std::string& what) const {
+    throw UserError("[unify] " + describe(node, *names_) + ": " + what);
+  }
+
+  // The first node that differs, if operations do.
+  void expect_alike(size_t g) const {
+    const auto &first = graphs_[0]->nodes(), &other = graphs_[g]->nodes();
+    const size_t count = std::min(first.size(), other.size());
+    for (size_t n = 0; n < count; ++n) {
+      const Node &a = *first[n], &b = *other[n];
+      if (a.op() != b.op() || a.arguments() != b.arguments() ||
+          a.outputs().size() != b.outputs().size())
+        refuse(a, "examples 1 and " + std::to_string(g + 1) + " differ in structure: the second has " +
+                      describe(b, Names(*graphs_[g])) + " here");
+    }
+    if (first.size() != other.size())
+      throw UserError("[unify] examples 1 and " + std::to_string(g + 1) + " differ in structure: " +
+                      std::to_string(first.size()) + " and " + std::to_string(other.size()) +
+                      " nodes");
+  }
+
+  bool same_value(const LazyTensor& a, size_t g, const LazyTensor& b) const {
+    if (!a || !b) return !a && !b;
+    const size_t *x = places_[0].find(a.node.get()), *y = places_[g].find(b.node.get());
+    return x != nullptr && y != nullptr && *x == *y && a.index == b.index;
+  }
+
+  void expect_same_ends(size_t g) const {
+    const Graph &a = *graphs_[0], &b = *graphs_[g];
+    const auto differ = [&] {
+      throw UserError("[unify] examples 1 and " + std::to_string(g + 1) +
+                      " differ in what they return or write");
+    };
+    if (a.outputs().size() != b.outputs().size() || a.mutations().size() != b.mutations().size())
+      differ();
+    for (size_t i = 0; i < a.outputs().size(); ++i)
+      if (!same_value(a.outputs()[i], g, b.outputs()[i])) differ();
+    for (size_t i = 0; i < a.mutations().size(); ++i)
+      if (!same_value(a.mutations()[i].target, g, b.mutations()[i].target) ||
+          !same_value(a.mutations()[i].value, g, b.mutations()[i].value))
+        differ();
+  }
+
+  void unify_node(const std::vector<const Node*>& nodes) {
+    const Node& first = *nodes[0];
+    for (size_t g = 1; g < nodes.size(); ++g)
+      for (size_t i = 0; i < first.operands().size(); ++i)
+        if (!same_value(first.operands()[i], g, nodes[g]->operands()[i]))
+          refuse(first, "its operand " + std::to_string(i) + " is another value in example " +
+                            std::to_string(g + 1));
+    NodeFormulas formulas;
+    own_.clear();
+    unify_attributes(nodes, IntegerFormula::Of::attribute, formulas);
+    unify_attributes(nodes, IntegerFormula::Of::execution, formulas);
+    unify_outputs(nodes, formulas);
+    if (!formulas.empty()) family_.formulas.insert(&first, std::move(formulas));
+  }
+
+  static const Attributes& attributes_of(const Node& node, IntegerFormula::Of of) {
+    return of == IntegerFormula::Of::attribute ? node.attributes() : node.execution();
+  }
+
+  void unify_attributes(const std::vector<const Node*>& nodes, IntegerFormula::Of of,
+                        NodeFormulas& formulas) {
+    const Attributes& first = attributes_of(*nodes[0], of);
+    for (size_t g = 1; g < nodes.size(); ++g)
+      if (attributes_of(*nodes[g], of).size() != first.size())
+        refuse(*nodes[0], "example " + std::to_string(g + 1) + " has other attributes");
+    for (size_t number = 0; number < first.size(); ++number) {
+      std::vector<const Attribute*> attributes;
+      for (const Node* node : nodes) attributes.push_back(&attributes_of(*node, of)[number].value);
+      const std::string name = first[number].name.str();
+      for (size_t g = 1; g < nodes.size(); ++g)
+        if (!same_form(*attributes[0], *attributes[g]))
+          refuse_form(*nodes[0], name, *attributes[0], g, *attributes[g]);
+      if (const auto* region = attributes[0]->get_if<Region>(); region != nullptr && *region)
+        unify_regions(*nodes[0], of, attributes);
+      else
+        unify_integers(*nodes[0], of, number, name, attributes, formulas);
+    }
+  }
+
+  [[noreturn]] void refuse_form(const Node& node, const std::string& name, const Attribute& a,
+                                size_t g, const Attribute& b) const {
+    const PrintOptions brief{.brief = true};
+    refuse(node, "expected '" + name + "' to differ in integers only, received " + print(a, brief) +
+                     " in example 1 and " + print(b, brief) + " in example " +
+                     std::to_string(g + 1) +
+                     (a.kind() == AttributeKind::float_ || a.kind() == AttributeKind::scalar
+                          ? ": a float that follows from sizes has to be computed by operators"
+                          : ""));
+  }
+
+  void unify_regions(const Node& node, IntegerFormula::Of of,
+                     const std::vector<const Attribute*>& attributes) {
+    std::vector<const Graph*> regions;
+    bool same = true;
+    for (const Attribute* attribute : attributes) {
+      regions.push_back(attribute->as<Region>().get());
+      same = same && *regions.back() == *regions[0];
+    }
+    if (same) return;
+    if (of == IntegerFormula::Of::attribute)
+      refuse(node, "its regions differ between examples, and are part of its meaning");
+    Unifier(family_, ambiguities_).unify(regions);
+  }
+
+  void unify_integers(const Node& node, IntegerFormula::Of of, size_t number,
+                      const std::string& name, const std::vector<const Attribute*>& attributes,
+                      NodeFormulas& formulas) {
+    std::vector<Values> lists;
+    for (const Attribute* attribute : attributes) lists.push_back(integers_of(*attribute));
+    for (size_t position = 0; position < lists[0].size(); ++position) {
+      Values values;
+      for (const Values& list : lists) values.push_back(list[position]);
+      if (all_equal(values)) continue;
+      formulas.push_back({of, number, position, fitted(node, of, "'" + name + "'", values)});
+      own_.emplace(values, formulas.back().formula);
+    }
+  }
+
+  // How the sizes of a node's results are found.
+  enum class Sizes : uint8_t { inferred, fitted, by_values };
+
+  static Sizes sizes_of(const Node& node) {
+    if (is_input(node) || node.outputs().empty() || node.find_run("body") != nullptr)
+      return Sizes::inferred;
+    const Operation* operation = operation_of(node);
+    if (operation == nullptr) return Sizes::fitted;
+    try {
+      infer(*operation, call_of(node, operation->schema));
+    } catch (const SizesDependOnValues&) {
+      return Sizes::by_values;
+    } catch (const UserError&) {  // operands that the row does not expect
+      return Sizes::fitted;
+    }
+    return Sizes::inferred;
+  }
+
+  void unify_outputs(const std::vector<const Node*>& nodes, NodeFormulas& formulas) {
+    const Node& first = *nodes[0];
+    const Sizes how = sizes_of(first);
+    for (uint32_t i = 0; i < first.outputs().size(); ++i) {
+      std::vector<const Type*> types;
+      for (size_t g = 0; g < nodes.size(); ++g) {
+        types.push_back(&nodes[g]->outputs()[i]);
+        expect_same_but_for_sizes(first, *types[0], g, *types[g]);
+      }
+      if (!is_defined(*types[0])) continue;
+      const LazyTensor value{graphs_[0]->nodes()[*places_[0].find(&first)], i};
+      if (how != Sizes::inferred) unify_sizes(first, how, value, types, formulas);
+      leaves_.add(value, types);
+    }
+  }
+
+  void unify_sizes(const Node& node, Sizes how, const LazyTensor& value,
+                   const std::vector<const Type*>& types, NodeFormulas& formulas) {
+    const auto of = IntegerFormula::Of::output;
+    for (size_t axis = 0; axis < types[0]->rank(); ++axis) {
+      Values values;
+      for (const Type* type : types) values.push_back(type->sizes[axis]);
+      const bool varies = !all_equal(values);
+      if (how == Sizes::by_values && (varies || axis == 0)) {
+        // The row count is open even if the examples have as many.
+        family_.value_sizes.push_back(
+            {names_->of(value).substr(1) + "_" + std::to_string(axis), value, axis, values});
+      } else if (varies) {
+        const std::string what = "axis " + std::to_string(axis) + " of its result";
+        formulas.push_back({of, value.index, axis, fitted(node, of, what, values)});
+      }
+    }
+  }
+
+  void expect_same_but_for_sizes(const Node& node, const Type& a, size_t g, const Type& b) const {
+    Type same = b;
+    same.sizes = a.sizes;
+    same.strides = a.strides;
+    if (same != a || a.rank() != b.rank())
+      refuse(node, "expected results that differ in sizes only, received " + print(a) +
+                       " in example 1 and " + print(b) + " in example " + std::to_string(g + 1));
+  }
+
+  // Sizes of the operands.
+  std::vector<SizeLeaf> operand_sizes(const Node& node, std::set<Values>& seen) const {
+    std::vector<SizeLeaf> candidates;
+    for (const LazyTensor& operand : node.operands()) {
+      if (!operand) continue;
+      const size_t place = *places_[0].find(operand.node.get());
+      for (size_t axis = 0; axis < operand.type().rank(); ++axis) {
+        Values values;
+        for (const Graph* graph : graphs_)
+          values.push_back(graph->nodes()[place]->outputs()[operand.index].sizes[axis]);
+        if (!all_equal(values) && seen.insert(values).second)
+          candidates.push_back({operand, axis, values, true});
+      }
+    }
+    return candidates;
+  }
+
+  // Sizes of the operands first, then those of the latest values. Those of a result follow from its
+  // operands.
+  std::vector<SizeLeaf> candidates(const Node& node, IntegerFormula::Of of) const {
+    std::set<Values> seen;
+    std::vector<SizeLeaf> candidates = operand_sizes(node, seen);
+    if (of == IntegerFormula::Of::output) return candidates;
+    const auto& leaves = leaves_.all();
+    for (size_t i = leaves.size(); i-- > 0;)
+      if (seen.insert(leaves[i].values).second) candidates.push_back(leaves[i]);
+    return candidates;
+  }
+
+  SizeFormula fitted(const Node& node, IntegerFormula::Of of, const std::string& what,
+                     const Values& values) {
+    if (of == IntegerFormula::Of::output)
+      if (const auto own = own_.find(values); own != own_.end()) return own->second;
+    std::vector<SizeLeaf> leaves = candidates(node, of);
+    std::vector<Fit> found = fits(values, leaves);
+    if (found.empty())
+      refuse(node, "expected an expression of sizes for " + what + ", received " + list_of(values) +
+                       shown_sizes());
+    const SizeFormula best = found[0].formula;
+    ambiguities_.push_back({describe(node, *names_), what, std::move(found), std::move(leaves)});
+    return best;
+  }
+
+  std::string shown_sizes() const {
+    std::string text;
+    for (const FreeSize& size : family_.sizes)
+      text += (text.empty() ? " for " : "; ") + size.name + " " + list_of(size.shown);
+    return text;
+  }
+
+  Family& family_;
+  std::vector<Ambiguity>& ambiguities_;
+  std::vector<const Graph*> graphs_;
+  std::optional<Names> names_;
+  std::vector<FlatMap<const Node*, size_t>> places_;  // by example
+  std::map<Values, SizeFormula> own_;                 // of the node's attributes so far
+  Leaves leaves_;
+};
+
+// ---- free sizes ---------------------------------------------------------------------------------
+
+std::string word_for(const std::string& name) {
+  std::string word;
+  for (const char c : name) word += is_word_char(c) && c != '.' && c != ':' ? c : '_';
+  return word;
+}
+
+std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples,
+                                 const std::vector<std::string>& names) {
+  std::vector<FreeSize> sizes;
+  std::map<Values, size_t> known;
+  const LazyTensors& inputs = examples[0].inputs();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t axis = 0; axis < inputs[i].type().rank(); ++axis) {
+      Values values;
+      for (const Graph& example : examples) {
+        const Dims& all = example.inputs().at(i).sizes();
+        if (all.size() != inputs[i].type().rank())
+          throw UserError("[unify] input '" + input_name(*inputs[i].node) +
+                          "' has another number of axes in another example");
+        values.push_back(all[axis]);
+      }
+      if (all_equal(values)) continue;
+      const auto [at, added] = known.emplace(values, sizes.size());
+      if (added)
+        sizes.push_back(
+            free_size(word_for(input_name(*inputs[i].node)) + "_" + std::to_string(axis), values));
+      sizes[at->second].axes.push_back({i, axis});
+    }
+  if (names.empty()) return sizes;
+  if (names.size() != sizes.size()) {
+    std::string received;
+    for (const FreeSize& size : sizes) received += (received.empty() ? "" : ", ") + size.name;
+    throw UserError("[unify] expected a name for each of the " + std::to_string(sizes.size()) +
+                    " sizes that differ (" + received + "), received " +
+                    std::to_string(names.size()));
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) sizes[i].name = names[i];
+  return sizes;
+}
+
+void expect_examples(const std::vector<Graph>& examples) {
+  if (examples.size() < kLeastExamples)
+    throw UserError("[unify] expected at least " + std::to_string(kLeastExamples) +
+                    " examples whose sizes differ, received " + std::to_string(examples.size()));
+  for (size_t g = 1; g < examples.size(); ++g)
+    if (examples[g].inputs().size() != examples[0].inputs().size())
+      throw UserError("[unify] example 1 has " + std::to_string(examples[0].inputs().size()) +
+                      " inputs, example " + std::to_string(g + 1) + " " +
+                      std::to_string(examples[g].inputs().size()));
+}
+
+void expect_shown_apart(const Family& family) {
+  for (const FreeSize& size : family.sizes) {
+    const std::set<int64_t> different(size.shown.begin(), size.shown.end());
+    if (different.size() < kLeastExamples)
+      throw UserError("[unify] expected at least " + std::to_string(kLeastExamples) +
+                      " different numbers for " + size.name + ", received " + list_of(size.shown) +
+                      ": add an example with another one");
+    if (*different.begin() <= 1)
+      throw UserError("[unify] " + size.name + " = " + std::to_string(*different.begin()) +
+                      " in an example: a program may take another path there; show sizes from 2 on, "
+                      "and check the family at this one");
+  }
+}
+
+}  // namespace
+
+Family unify(const std::vector<Graph>& examples, const UnifyOptions& options) {
+  expect_examples(examples);
+  std::vector<Graph> closed;
+  std::vector<const Graph*> graphs;
+  for (const Graph& example : examples) closed.push_back(without_incidentals(example));
+  for (const Graph& example : closed) graphs.push_back(&example);
+  Family family{.example = closed[0], .sizes = free_sizes(closed, options.names), .value_sizes = {}, .formulas = {}};
+  expect_shown_apart(family);
+  std::vector<Ambiguity> ambiguities;
+  Unifier(family, ambiguities).unify(graphs);
+  expect_examples_again(family, closed);
+  expect_one_meaning(family, ambiguities);
+  return family;
+}
+
+}  // namespace composit

@@ -1,0 +1,174 @@
+#include "composit/family/unify_check.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "composit/family/bind.h"
+#include "composit/family/result_types.h"
+#include "composit/ir/compare.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+
+namespace composit {
+namespace {
+
+std::string text_of(const SizeValues& sizes) {
+  std::string text;
+  for (const auto& [name, number] : sizes)
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(number);
+  return text;
+}
+
+// Sizes at which formulas are compared: the ends, and points between, where each size goes through its
+// range at a pace of its own. Ranges of few numbers are seen as a whole.
+std::vector<SizeValues> points_within(const Family& family) {
+  constexpr int64_t kPoints = 40;
+  constexpr int64_t kPaces[] = {1, 7, 11, 13, 17, 19, 23, 29};
+  std::vector<SizeValues> points;
+  for (int64_t point = 0; point < kPoints; ++point) {
+    SizeValues sizes;
+    for (size_t i = 0; i < family.sizes.size(); ++i) {
+      const FreeSize& size = family.sizes[i];
+      const int64_t count = (size.high - size.low) / size.step + 1;
+      const int64_t spread = count <= kPoints ? point * kPaces[i % std::size(kPaces)]
+                                              : point * (count - 1) / (kPoints - 1) +
+                                                    point * kPaces[i % std::size(kPaces)];
+      const int64_t step = point == 0 ? 0 : point == 1 ? count - 1 : spread % count;
+      sizes[size.name] = size.low + size.step * step;
+    }
+    points.push_back(std::move(sizes));
+  }
+  return points;
+}
+
+// Formulas that a program may have meant just as well as the one that is taken.
+bool competes(const Fit& fit, const Fit& taken) {
+  return taken.form == FitForm::size ? fit.form == FitForm::size : fit.form <= FitForm::quotient;
+}
+
+}  // namespace
+
+std::pair<int64_t, int64_t> Ambiguity::range_of(const LazyTensor& tensor, size_t axis) const {
+  for (const SizeLeaf& leaf : leaves)
+    if (leaf.tensor.node == tensor.node && leaf.tensor.index == tensor.index && leaf.axis == axis) {
+      const auto [low, high] = std::minmax_element(leaf.values.begin(), leaf.values.end());
+      return {*low, *high};
+    }
+  return {0, -1};
+}
+
+void expect_examples_again(const Family& family, const std::vector<Graph>& examples) {
+  for (size_t g = 0; g < examples.size(); ++g) {
+    std::vector<Type> types;
+    for (const LazyTensor& input : examples[g].inputs()) types.push_back(input.type());
+    std::vector<int64_t> value_sizes;
+    for (const ValueSize& size : family.value_sizes) value_sizes.push_back(size.shown[g]);
+    const Graph bound = bind_types(family, types, value_sizes).graph;
+    if (bound == examples[g]) continue;
+    const std::vector<Difference> differences = compare(bound, examples[g]);
+    if (differences.empty()) continue;
+    throw UserError("[unify] the family does not give example " + std::to_string(g + 1) +
+                    " again: " + str(differences[0]));
+  }
+}
+
+namespace {
+
+// The family at these sizes; nothing where sizes that depend on values do not go with them.
+std::optional<Binding> bound_at(const Family& family, const SizeValues& sizes) {
+  std::vector<int64_t> value_sizes;
+  for (const ValueSize& size : family.value_sizes) value_sizes.push_back(size.shown[0]);
+  try {
+    return bind_types(family, input_types(family, sizes), value_sizes);
+  } catch (const UserError& error) {
+    if (!value_sizes.empty()) return std::nullopt;
+    throw UserError("[unify] at " + text_of(sizes) + ", within what was shown, formulas lead to an "
+                    "error: " + error.what() + "; add an example there");
+  }
+}
+
+// The only size that a formula reads, if there is one.
+std::optional<std::pair<LazyTensor, size_t>> only_size(const SizeFormula& formula) {
+  std::optional<std::pair<LazyTensor, size_t>> only;
+  bool several = false;
+  formula.for_each_size([&](const LazyTensor& tensor, size_t axis) {
+    several = several || (only && (only->first.node != tensor.node ||
+                                   only->first.index != tensor.index || only->second != axis));
+    only = {tensor, axis};
+  });
+  return several ? std::nullopt : only;
+}
+
+// A number of that size, between those that were shown, at which both formulas differ.
+std::optional<int64_t> number_between(const Ambiguity& integer, const SizeFormula& other) {
+  constexpr int64_t kMost = 10'000;
+  const SizeFormula& taken = integer.fits[0].formula;
+  const auto size = only_size(taken), same = only_size(other);
+  if (!size || !same || size->first.node != same->first.node ||
+      size->first.index != same->first.index || size->second != same->second)
+    return std::nullopt;
+  const auto [low, high] = integer.range_of(size->first, size->second);
+  for (int64_t number = low; number <= std::min(high, low + kMost); ++number) {
+    const auto value = [number](const LazyTensor&, size_t) { return number; };
+    try {
+      if (taken.evaluate(value) != other.evaluate(value)) return number;
+    } catch (const UserError&) {  // an exact quotient that is none here is refused, not wrong
+    }
+  }
+  return std::nullopt;
+}
+
+void expect_one_meaning(const Family& family, const Ambiguity& integer) {
+  for (const Fit& other : integer.fits) {
+    if (!competes(other, integer.fits[0])) continue;
+    const auto number = number_between(integer, other.formula);
+    if (!number) continue;
+    const Names names(family.example);
+    const auto size = only_size(other.formula);
+    throw UserError("[unify] " + integer.node + ": " + integer.what + " may be " +
+                    print(integer.fits[0].formula, names) + " or " + print(other.formula, names) +
+                    ", which differ where " + print(composit::size_of(size->first, size->second), names) +
+                    " is " + std::to_string(*number) + ": add an example there");
+  }
+}
+
+void expect_one_meaning(const Family& family, const Ambiguity& integer, const SizeValues& sizes,
+                        const SizeFormula::SizeOf& size_of) {
+  const SizeFormula& taken = integer.fits[0].formula;
+  const int64_t number = taken.evaluate(size_of);
+  for (const Fit& other : integer.fits) {
+    if (!competes(other, integer.fits[0])) continue;
+    try {
+      if (other.formula.evaluate(size_of) == number) continue;
+    } catch (const UserError&) {  // an exact quotient that is none here
+      continue;
+    }
+    const Names names(family.example);
+    throw UserError("[unify] " + integer.node + ": " + integer.what + " may be " +
+                    print(taken, names) + " or " + print(other.formula, names) +
+                    ", which differ at " + text_of(sizes) + ": add an example there");
+  }
+}
+
+}  // namespace
+
+void expect_one_meaning(const Family& family, const std::vector<Ambiguity>& ambiguities) {
+  for (const Ambiguity& integer : ambiguities) expect_one_meaning(family, integer);
+  for (const SizeValues& sizes : points_within(family)) {
+    const std::optional<Binding> binding = bound_at(family, sizes);
+    if (!binding) continue;
+    const auto size_of = [&](const LazyTensor& tensor, size_t axis) {
+      return binding->of(tensor).sizes().at(axis);
+    };
+    for (const Ambiguity& integer : ambiguities) {
+      bool readable = true;  // values within regions are not in the binding
+      integer.fits[0].formula.for_each_size(
+          [&](const LazyTensor& tensor, size_t) { readable = readable && binding->of(tensor); });
+      if (readable) expect_one_meaning(family, integer, sizes, size_of);
+    }
+  }
+}
+
+}  // namespace composit
