@@ -39,14 +39,17 @@ class Fitter {
  private:
   struct Ranked {
     Fit fit;
-    bool near;
+    // Programs mostly write a size of what they hold, a multiple or a product of those, or a size
+    // of another tensor.
     std::pair<int, FitForm> rank() const {
-      return {fit.form == FitForm::size ? 0 : near ? 1 : 2, fit.form};
+      const bool simple = fit.form == FitForm::multiple || fit.form == FitForm::product;
+      if (fit.form == FitForm::size) return {fit.near ? 0 : 2, fit.form};
+      return {fit.near ? (simple ? 1 : 3) : 4, fit.form};
     }
   };
 
   void add(FitForm form, bool near, SizeFormula formula) {
-    fits_.push_back({{std::move(formula), form}, near});
+    fits_.push_back({{std::move(formula), form, near}});
   }
 
   // The number c with values == c * numbers in all examples.

@@ -34,11 +34,12 @@ enum class FitForm : uint8_t {
 struct Fit {
   SizeFormula formula;
   FitForm form;
+  bool near;  // it reads near leaves only
 };
 
-// All formulas of these forms that give `values`. Sizes come first, then what is made of near leaves
-// alone, then all others; each of these with the simplest form first, and for each form with the
-// first leaves first. `values` are not all equal; leaves differ from each other in some example.
+// All formulas of these forms that give `values`. Sizes of near leaves come first, then multiples and
+// products of those, other sizes, what else is made of near leaves alone, and all others; each of
+// these with the simplest form first, and for each form with the first leaves first. `values` are not all equal; leaves differ from each other in some example.
 // Where a divisor divides the size in all examples, nobody knows how the program rounds: `exact_div`.
 std::vector<Fit> fits(const std::vector<int64_t>& values, const std::vector<SizeLeaf>& leaves);
 

@@ -44,14 +44,21 @@ std::string describe(const Node& node, const Names& names) {
 // The varying sizes of the values so far: of those that are equal in all examples the latest.
 class Leaves {
  public:
+  explicit Leaves(std::vector<Twins>& twins) : twins_(twins) {}
+
   void add(const LazyTensor& value, const std::vector<const Type*>& types) {
     for (size_t axis = 0; axis < types[0]->rank(); ++axis) {
       Values values;
       for (const Type* type : types) values.push_back(type->sizes[axis]);
       if (all_equal(values)) continue;
       const auto [at, added] = numbers_.emplace(values, leaves_.size());
-      if (added) leaves_.push_back({});
+      if (added) {
+        leaves_.push_back({});
+        twins_of_.push_back(twins_.size());
+        twins_.push_back({});
+      }
       leaves_[at->second] = {value, axis, values, false};
+      twins_[twins_of_[at->second]].emplace_back(value, axis);
     }
   }
   const std::vector<SizeLeaf>& all() const { return leaves_; }
@@ -59,14 +66,16 @@ class Leaves {
  private:
   std::map<Values, size_t> numbers_;
   std::vector<SizeLeaf> leaves_;
+  std::vector<size_t> twins_of_;  // index into `twins_`
+  std::vector<Twins>& twins_;     // of all graphs and regions
 };
 
 // ---- graphs -------------------------------------------------------------------------------------
 
 class Unifier {
  public:
-  Unifier(Family& family, std::vector<Ambiguity>& ambiguities)
-      : family_(family), ambiguities_(ambiguities) {}
+  Unifier(Family& family, Doubts& doubts)
+      : family_(family), doubts_(doubts), leaves_(doubts.twins) {}
 
   void unify(const std::vector<const Graph*>& graphs) {
     graphs_ = graphs;
@@ -190,7 +199,7 @@ class Unifier {
     if (same) return;
     if (of == IntegerFormula::Of::attribute)
       refuse(node, "its regions differ between examples, and are part of its meaning");
-    Unifier(family_, ambiguities_).unify(regions);
+    Unifier(family_, doubts_).unify(regions);
   }
 
   void unify_integers(const Node& node, IntegerFormula::Of of, size_t number,
@@ -307,7 +316,7 @@ class Unifier {
       refuse(node, "expected an expression of sizes for " + what + ", received " + list_of(values) +
                        shown_sizes());
     const SizeFormula best = found[0].formula;
-    ambiguities_.push_back({describe(node, *names_), what, std::move(found), std::move(leaves)});
+    doubts_.integers.push_back({describe(node, *names_), what, std::move(found), std::move(leaves)});
     return best;
   }
 
@@ -319,7 +328,7 @@ class Unifier {
   }
 
   Family& family_;
-  std::vector<Ambiguity>& ambiguities_;
+  Doubts& doubts_;
   std::vector<const Graph*> graphs_;
   std::optional<Names> names_;
   std::vector<FlatMap<const Node*, size_t>> places_;  // by example
@@ -404,10 +413,10 @@ Family unify(const std::vector<Graph>& examples, const UnifyOptions& options) {
   for (const Graph& example : closed) graphs.push_back(&example);
   Family family{.example = closed[0], .sizes = free_sizes(closed, options.names), .value_sizes = {}, .formulas = {}};
   expect_shown_apart(family);
-  std::vector<Ambiguity> ambiguities;
-  Unifier(family, ambiguities).unify(graphs);
+  Doubts doubts;
+  Unifier(family, doubts).unify(graphs);
   expect_examples_again(family, closed);
-  expect_one_meaning(family, ambiguities);
+  expect_one_meaning(family, doubts);
   return family;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -45,7 +46,10 @@ std::vector<SizeValues> points_within(const Family& family) {
 
 // Formulas that a program may have meant just as well as the one that is taken.
 bool competes(const Fit& fit, const Fit& taken) {
-  return taken.form == FitForm::size ? fit.form == FitForm::size : fit.form <= FitForm::quotient;
+  if (taken.form == FitForm::size && taken.near) return fit.form == FitForm::size;
+  if (taken.form == FitForm::size || (taken.near && taken.form <= FitForm::product))
+    return fit.form == FitForm::size || (fit.near && fit.form <= FitForm::product);
+  return fit.form <= FitForm::quotient;
 }
 
 }  // namespace
@@ -152,22 +156,61 @@ void expect_one_meaning(const Family& family, const Ambiguity& integer, const Si
   }
 }
 
+using SizeKey = std::pair<const Node*, std::pair<uint32_t, size_t>>;
+SizeKey key_of(const LazyTensor& tensor, size_t axis) {
+  return {tensor.node.get(), {tensor.index, axis}};
+}
+
+// Sizes that formulas read, and the integer of one formula that reads it.
+std::map<SizeKey, const Ambiguity*> sizes_read(const std::vector<Ambiguity>& integers) {
+  std::map<SizeKey, const Ambiguity*> read;
+  for (const Ambiguity& integer : integers)
+    integer.fits[0].formula.for_each_size([&](const LazyTensor& tensor, size_t axis) {
+      read.emplace(key_of(tensor, axis), &integer);
+    });
+  return read;
+}
+
+void expect_equal(const Family& family, const Twins& twins,
+                  const std::map<SizeKey, const Ambiguity*>& read, const SizeValues& sizes,
+                  const Binding& binding) {
+  const Ambiguity* reader = nullptr;
+  std::pair<LazyTensor, size_t> size_read;
+  for (const auto& [tensor, axis] : twins)
+    if (const auto found = read.find(key_of(tensor, axis)); found != read.end()) {
+      reader = found->second;
+      size_read = {tensor, axis};
+    }
+  if (reader == nullptr || !binding.of(size_read.first)) return;
+  const int64_t number = binding.of(size_read.first).sizes().at(size_read.second);
+  for (const auto& [tensor, axis] : twins) {
+    if (binding.of(tensor).sizes().at(axis) == number) continue;
+    const Names names(family.example);
+    throw UserError("[unify] " + reader->node + ": " + reader->what + " may read " +
+                    print(composit::size_of(size_read.first, size_read.second), names) + " or " +
+                    print(composit::size_of(tensor, axis), names) + ", which differ at " +
+                    text_of(sizes) + ": add an example there");
+  }
+}
+
 }  // namespace
 
-void expect_one_meaning(const Family& family, const std::vector<Ambiguity>& ambiguities) {
-  for (const Ambiguity& integer : ambiguities) expect_one_meaning(family, integer);
+void expect_one_meaning(const Family& family, const Doubts& doubts) {
+  for (const Ambiguity& integer : doubts.integers) expect_one_meaning(family, integer);
+  const std::map<SizeKey, const Ambiguity*> read = sizes_read(doubts.integers);
   for (const SizeValues& sizes : points_within(family)) {
     const std::optional<Binding> binding = bound_at(family, sizes);
     if (!binding) continue;
     const auto size_of = [&](const LazyTensor& tensor, size_t axis) {
       return binding->of(tensor).sizes().at(axis);
     };
-    for (const Ambiguity& integer : ambiguities) {
+    for (const Ambiguity& integer : doubts.integers) {
       bool readable = true;  // values within regions are not in the binding
       integer.fits[0].formula.for_each_size(
           [&](const LazyTensor& tensor, size_t) { readable = readable && binding->of(tensor); });
       if (readable) expect_one_meaning(family, integer, sizes, size_of);
     }
+    for (const Twins& twins : doubts.twins) expect_equal(family, twins, read, sizes, *binding);
   }
 }
 

@@ -20,12 +20,21 @@ struct Ambiguity {
   std::pair<int64_t, int64_t> range_of(const LazyTensor& tensor, size_t axis) const;
 };
 
+// Sizes that are equal in all examples.
+using Twins = std::vector<std::pair<LazyTensor, size_t>>;
+
+// What examples leave open.
+struct Doubts {
+  std::vector<Ambiguity> integers;
+  std::vector<Twins> twins;
+};
+
 // UserError with the first node where the family, bound to the sizes of an example, is not that
 // example.
 void expect_examples_again(const Family& family, const std::vector<Graph>& examples);
 
 // UserError that names a node and sizes within the range that was shown at which two formulas for
-// one integer differ.
-void expect_one_meaning(const Family& family, const std::vector<Ambiguity>& ambiguities);
+// one integer differ, or two sizes that formulas may have meant and that examples do not tell apart.
+void expect_one_meaning(const Family& family, const Doubts& doubts);
 
 }  // namespace composit
