@@ -35,6 +35,10 @@
 #include "flashlight/structure.h"
 #include "tracer/trace_scope.h"
 
+namespace composit {
+struct SavedCapture;
+}  // namespace composit
+
 namespace flashlight {
 
 // Sizes of a capture.
@@ -205,7 +209,12 @@ class CaptureBase {
   explicit CaptureBase(std::shared_ptr<State> state);
   friend class Checker;
   friend class CompiledCapture;
+  friend class FamilyMaker;
   const State& now() const { return *shared(); }
+  // What `save` writes.
+  composit::SavedCapture saved() const;
+  static CaptureBase of_saved(const composit::SavedCapture& saved,
+                              const std::filesystem::path& folder);
   const std::shared_ptr<State>& shared() const;
 
   std::shared_ptr<State> state_;

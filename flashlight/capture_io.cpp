@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "composit/family/saved_family.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "flashlight/capture_state.h"
@@ -188,6 +189,10 @@ std::vector<std::string> schemas_of(const composit::Graph& graph) {
 }
 
 void CaptureBase::save(const std::filesystem::path& folder) const {
+  composit::save(saved(), folder);
+}
+
+SavedCapture CaptureBase::saved() const {
   expect_trust("what is saved");
   expect_memory_is_shown(now().graph);
   SavedCapture saved;
@@ -209,12 +214,20 @@ void CaptureBase::save(const std::filesystem::path& folder) const {
     saved.properties[kExampleGenerator] = to_hex(now().example_generator);
   saved.example_inputs = to_arrays(now().example_arguments);
   saved.example_outputs = to_arrays(now().example_results);
+  if (now().of_family) saved.properties[composit::kOfFamily] = "true";
   save_trust(*shared(), saved);
-  composit::save(saved, folder);
+  return saved;
 }
 
 CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
-  SavedCapture saved = composit::load(folder);
+  const SavedCapture saved = composit::load(folder);
+  if (composit::is_family(saved))
+    throw UserError("[load] " + folder.string() +
+                    ": expected a capture, received a family, which load_family reads");
+  return of_saved(saved, folder);
+}
+
+CaptureBase CaptureBase::of_saved(const SavedCapture& saved, const std::filesystem::path& folder) {
   expect_same_schemas(saved, folder);
   auto state = std::make_shared<State>();
   state->graph = saved.graph;
@@ -234,6 +247,7 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
     state->generators.emplace(name.substr(std::string(kGenerator).size()), generator);
   }
   state->replayed = {state->graph, state->inputs, {}};
+  state->of_family = saved.properties.contains(composit::kOfFamily);
   load_trust(saved, folder, *state);
   return CaptureBase(std::move(state));
 }

@@ -36,6 +36,7 @@ COMPOSIT = (
     "composit/io",
     "composit/ad",
     "composit/passes",
+    "composit/family",
     "composit/numpy",
     "composit/nn",
 )
@@ -79,6 +80,10 @@ LAYERS = {
     "composit/ad": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/passes": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval"), torch=False
+    ),
+    "composit/family": Layer(
+        ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/passes", "composit/io"),
+        torch=False,
     ),
     "composit/numpy": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval"), torch=False

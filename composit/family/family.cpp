@@ -1,6 +1,7 @@
 #include "composit/family/family.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "composit/ir/transform.h"
 #include "composit/ops/draws.h"
@@ -96,6 +97,50 @@ const NodeFormulas& Family::formulas_of(const Node& node) const {
   static const NodeFormulas none;
   const NodeFormulas* found = formulas.find(&node);
   return found == nullptr ? none : *found;
+}
+
+void widen(Family& family, const SizeValues& sizes) {
+  for (FreeSize& size : family.sizes) {
+    const auto found = sizes.find(size.name);
+    if (found == sizes.end()) continue;
+    size.step = std::gcd(size.step, found->second - size.low);
+    size.low = std::min(size.low, found->second);
+    size.high = std::max(size.high, found->second);
+  }
+}
+
+std::string describe(const Node& node, const Names& names) {
+  std::string text = node.outputs().empty() ? "" : names.of(node, 0) + " = ";
+  text += node.op().str();
+  if (const auto source = node.annotation("source"); !source.empty())
+    text += " at " + std::string(source);
+  return text;
+}
+
+namespace {
+
+void add_formula_lines(const Family& family, const Graph& graph, std::vector<std::string>& lines) {
+  const Names names(graph);
+  for (const NodePtr& node : graph.nodes()) {
+    for (const IntegerFormula& one : family.formulas_of(*node)) {
+      if (one.formula.kind() == SizeFormula::Kind::size) continue;
+      const auto& attributes =
+          one.of == IntegerFormula::Of::attribute ? node->attributes() : node->execution();
+      const std::string what = one.of == IntegerFormula::Of::output
+                                   ? "axis " + std::to_string(one.position) + " of the result"
+                                   : "'" + attributes.at(one.number).name.str() + "'";
+      lines.push_back(what + " is " + print(one.formula, names) + ": " + describe(*node, names));
+    }
+    for_each_region(*node, [&](const Region& region) { add_formula_lines(family, *region, lines); });
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> formula_lines(const Family& family) {
+  std::vector<std::string> lines;
+  add_formula_lines(family, family.example, lines);
+  return lines;
 }
 
 Type with_plain_unit_strides(Type type) {

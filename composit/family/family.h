@@ -73,11 +73,23 @@ struct Family {
 std::string print(const Family& family, const PrintOptions& options = {});
 // UserError with line, column, what was expected and what was received.
 Family parse_family(std::string_view text, const ParseOptions& options = {});
+// The part of the text after the graph; a family of it, with the names that `Names(example)` gives.
+std::string sizes_text(const Family& family);
+Family family_of(Graph example, Formulas formulas, const std::string& sizes);
 // A size that was shown, with its range and step.
 FreeSize free_size(std::string name, std::vector<int64_t> shown);
 
 // Free sizes, and sizes that depend on values, by name.
 using SizeValues = std::map<std::string, int64_t>;
+
+// Takes these sizes into the ranges of `bind`: the family was compared with the program there.
+void widen(Family& family, const SizeValues& sizes);
+
+// "'size' is div(size(%conv2d_3, 2), 2): %upsample = aten::upsample_nearest2d.vec at unet.cpp:40", for
+// each formula that is no plain size.
+std::vector<std::string> formula_lines(const Family& family);
+// "%view = aten::view at gpt.cpp:31"
+std::string describe(const Node& node, const Names& names);
 
 // The graph without what depends on sizes though no result does:
 //   * what a composite recorded of its inside (`body`) is left out where a row says what it means:

@@ -1,5 +1,6 @@
 // Families as text.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "composit/family/family.h"
@@ -98,9 +99,7 @@ FreeSize free_size(std::string name, std::vector<int64_t> shown) {
   return size;
 }
 
-std::string print(const Family& family, const PrintOptions& options) {
-  PrintOptions with_formulas = options;
-  with_formulas.formulas = &family.formulas;
+std::string sizes_text(const Family& family) {
   const Names names(family.example);
   std::vector<std::string> lines;
   for (const FreeSize& size : family.sizes) {
@@ -111,10 +110,16 @@ std::string print(const Family& family, const PrintOptions& options) {
   }
   for (const ValueSize& size : family.value_sizes)
     lines.push_back(line_of(size.name, size.shown, {{size.value, size.axis}}, names));
-  std::string text = print(family.example, with_formulas) + "sizes(\n";
+  std::string text = "sizes(\n";
   for (size_t i = 0; i < lines.size(); ++i)
     text += lines[i] + (i + 1 < lines.size() ? ",\n" : "\n");
   return text + ")\n";
+}
+
+std::string print(const Family& family, const PrintOptions& options) {
+  PrintOptions with_formulas = options;
+  with_formulas.formulas = &family.formulas;
+  return print(family.example, with_formulas) + sizes_text(family);
 }
 
 Family parse_family(std::string_view text, const ParseOptions& options) {
@@ -126,6 +131,26 @@ Family parse_family(std::string_view text, const ParseOptions& options) {
     lines = read_lines(lexer, find);
   };
   family.example = parse(text, with_sizes);
+  for (const SizeLine& line : lines) add_line(family, line);
+  return family;
+}
+
+Family family_of(Graph example, Formulas formulas, const std::string& sizes) {
+  Family family{.example = std::move(example),
+                .sizes = {},
+                .value_sizes = {},
+                .formulas = std::move(formulas)};
+  const Names names(family.example);
+  std::map<std::string, LazyTensor> values;
+  for (const NodePtr& node : family.example.nodes())
+    for (uint32_t i = 0; i < node->outputs().size(); ++i)
+      values.emplace(names.of(*node, i).substr(1), LazyTensor{node, i});
+  Lexer lexer(sizes, "sizes", 1);
+  const auto lines = read_lines(lexer, [&](std::string_view name) {
+    const auto found = values.find(std::string(name));
+    return found == values.end() ? LazyTensor() : found->second;
+  });
+  if (lexer.peek().kind != TokenKind::end) lexer.fail_expected("the end of the sizes");
   for (const SizeLine& line : lines) add_line(family, line);
   return family;
 }

@@ -30,15 +30,6 @@ bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; });
 }
 
-// "%view = aten::view at gpt.cpp:31"
-std::string describe(const Node& node, const Names& names) {
-  std::string text = node.outputs().empty() ? "" : names.of(node, 0) + " = ";
-  text += node.op().str();
-  if (const auto source = node.annotation("source"); !source.empty())
-    text += " at " + std::string(source);
-  return text;
-}
-
 // ---- sizes that are read ------------------------------------------------------------------------
 
 // The varying sizes of the values so far: of those that are equal in all examples the latest.
@@ -338,7 +329,10 @@ class Unifier {
 
 // ---- free sizes ---------------------------------------------------------------------------------
 
-std::string word_for(const std::string& name) {
+// The name of an argument, "input_ids" for the tracer's "input.input_ids", as a word.
+std::string word_for(std::string_view name) {
+  constexpr std::string_view kArgument = "input.";
+  if (name.starts_with(kArgument)) name.remove_prefix(kArgument.size());
   std::string word;
   for (const char c : name) word += is_word_char(c) && c != '.' && c != ':' ? c : '_';
   return word;

@@ -46,10 +46,12 @@ std::vector<SizeValues> points_within(const Family& family) {
 
 // Formulas that a program may have meant just as well as the one that is taken.
 bool competes(const Fit& fit, const Fit& taken) {
+  const auto is_simple = [](const Fit& one) {
+    return one.form == FitForm::size ||
+           (one.near && (one.form == FitForm::multiple || one.form == FitForm::product));
+  };
   if (taken.form == FitForm::size && taken.near) return fit.form == FitForm::size;
-  if (taken.form == FitForm::size || (taken.near && taken.form <= FitForm::product))
-    return fit.form == FitForm::size || (fit.near && fit.form <= FitForm::product);
-  return fit.form <= FitForm::quotient;
+  return is_simple(taken) ? is_simple(fit) : fit.form <= FitForm::quotient;
 }
 
 }  // namespace

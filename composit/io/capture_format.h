@@ -24,6 +24,8 @@ inline constexpr const char* kWeightsFile = "weights.safetensors";
 inline constexpr const char* kExampleFile = "example.safetensors";
 inline constexpr std::string_view kMagic = "flashlight capture ";
 inline constexpr int64_t kVersion = 1;
+// Of a graph with formulas in place of integers.
+inline constexpr int64_t kFamilyVersion = 2;
 
 std::string example_name(std::string_view role, size_t index);  // "input.0"
 

@@ -64,8 +64,11 @@ class HeadReader {
   }
 
   // Parses the text after the head.
-  Graph parse_graph(const ArrayStore& arrays) const {
-    return parse(text_, {.arrays = &arrays, .file = file_, .first_line = line_ + 1});
+  Graph parse_graph(const ArrayStore& arrays) {
+    return parse(text_, {.arrays = &arrays,
+                         .file = file_,
+                         .first_line = line_ + 1,
+                         .formulas = has_formulas_ ? &capture_.formulas : nullptr});
   }
 
  private:
@@ -88,8 +91,10 @@ class HeadReader {
     next_line();
     if (!rest_.starts_with(io::kMagic)) fail(fmt::format("'{}{}'", io::kMagic, io::kVersion));
     const auto version = parse_int(rest_.substr(io::kMagic.size()));
-    if (version != io::kVersion)
-      fail(fmt::format("format {}, the one that this version reads", io::kVersion));
+    if (version != io::kVersion && version != io::kFamilyVersion)
+      fail(fmt::format("format {} or {}, those that this version reads", io::kVersion,
+                       io::kFamilyVersion));
+    has_formulas_ = version == io::kFamilyVersion;
   }
 
   void read_line() {
@@ -150,6 +155,7 @@ class HeadReader {
   std::string_view text_;  // not yet read
   std::string_view rest_;  // of the current line
   int line_ = 0;
+  bool has_formulas_ = false;
   SavedCapture& capture_;
 };
 

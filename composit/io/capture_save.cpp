@@ -142,7 +142,9 @@ void add_line(std::string& text, std::string_view key,
 
 // Puts weights and large constants into `store`.
 std::string graph_text(const SavedCapture& capture, WeightStore& store) {
-  std::string text = fmt::format("{}{}\n", io::kMagic, io::kVersion);
+  const bool is_family = capture.formulas.size() > 0;
+  std::string text =
+      fmt::format("{}{}\n", io::kMagic, is_family ? io::kFamilyVersion : io::kVersion);
   add_line(text, "producer", {capture.producer});
   for (const std::string& schema : capture.schemas) add_line(text, "schema", {schema});
   for (const auto& [key, value] : capture.properties) add_line(text, "property", {key, value});
@@ -153,7 +155,7 @@ std::string graph_text(const SavedCapture& capture, WeightStore& store) {
     text += fmt::format("example_input {}\n", print(array.type()));
   for (const Array& array : capture.example_outputs)
     text += fmt::format("example_output {}\n", print(array.type()));
-  return text + print(capture.graph, {.arrays = &store}) + "\n";
+  return text + print(capture.graph, {.arrays = &store, .formulas = &capture.formulas}) + "\n";
 }
 
 Safetensors example_of(const SavedCapture& capture) {

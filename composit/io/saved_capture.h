@@ -23,6 +23,7 @@
 
 #include "composit/ir/array.h"
 #include "composit/ir/graph.h"
+#include "composit/ir/size_formula.h"
 
 namespace composit {
 
@@ -36,6 +37,7 @@ struct SavedCapture {
   std::vector<std::string> schemas = {};  // full text, of every operation used
   std::map<std::string, std::string> properties =
       {};  // structure of arguments and results, generator states, notes
+  Formulas formulas = {};  // of a family (composit/family/family.h), in place of integers
   std::vector<Array> example_inputs =
       {};  // one per input of the graph, of the run that was captured
   std::vector<Array> example_outputs = {};  // its results

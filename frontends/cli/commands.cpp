@@ -3,6 +3,7 @@
 #include <map>
 #include <ostream>
 
+#include "composit/family/saved_family.h"
 #include "composit/io/log.h"
 #include "composit/io/saved_capture.h"
 #include "composit/io/visualize.h"
@@ -67,6 +68,9 @@ std::string trust_of(const SavedCapture& capture) {
 
 composit::SavedCapture load_to_compile(const std::string& folder) {
   SavedCapture capture = composit::load(folder);
+  if (composit::is_family(capture))
+    throw composit::UserError("[compile] " + folder +
+                              " is a family: `flashlight bind` gives its capture at sizes");
   for (const auto& [key, value] : capture.properties)
     if (key.rfind("counted ", 0) == 0)
       throw composit::UserError("[compile] " + folder +
@@ -81,15 +85,17 @@ composit::SavedCapture load_to_compile(const std::string& folder) {
 
 int show(const std::string& folder, const std::string& passes, const std::string& svg,
          std::ostream& out) {
-  const Graph graph =
-      composit::run_passes(composit::load(folder).graph, composit::find_passes(passes));
+  const SavedCapture capture = composit::load(folder);
+  const Graph graph = composit::run_passes(capture.graph, composit::find_passes(passes));
   composit::PrintOptions options;
   options.brief = true;
+  options.formulas = &capture.formulas;  // of nodes that no pass has rewritten
   if (!svg.empty()) {
     composit::visualize(graph, svg);
     return 0;
   }
   composit::print(out, graph, options);
+  if (composit::is_family(capture)) out << composit::sizes_text(composit::family_of(capture));
   print_called(graph, out);
   std::map<std::string, size_t> opaque;
   find_opaque(graph, opaque);

@@ -48,6 +48,20 @@ struct CompileArguments : BackendArguments {
 // Writes a program to build elsewhere. With `gradients`, it also gives the derivatives of its first
 // result, which is one number, by these inputs, as "grad_NAME".
 int compile(const CompileArguments& arguments, std::ostream& out);
+struct UnifyArguments {
+  std::vector<std::string> folders;  // captures of one program at several sizes
+  std::vector<std::string> names;    // of the sizes; empty: by input and axis
+  std::string target;                // the folder to write
+};
+// Makes a family of captures.
+int unify(const UnifyArguments& arguments, std::ostream& out);
+struct BindArguments {
+  std::string folder;              // a family
+  std::vector<std::string> sizes;  // "tokens=96"
+  std::string target;              // the folder to write
+};
+// Writes the capture that a family has at these sizes.
+int bind(const BindArguments& arguments, std::ostream& out);
 struct ImportArguments {
   // A module saved by TorchScript, the text of Python's functions (.py), or of Knossos' (.ks).
   std::string file;

@@ -1,5 +1,5 @@
 // The command line: `flashlight show|list|diff|check|emit|run|plan|compile FOLDER`,
-// `flashlight import FILE`, `flashlight capture -- COMMAND…`, `flashlight ops|passes|env`. See
+// `flashlight unify|bind`, `flashlight import FILE`, `flashlight capture -- COMMAND…`, `flashlight ops|passes|env`. See
 // `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -75,6 +75,26 @@ CLI::App* add_import(CLI::App& app, cli::ImportArguments& arguments) {
       "--input", arguments.inputs,
       "per argument: a type like float32[1,3], a number, True, False or None;\n"
       "of a .ks per Float, Integer and Bool of it: a type, an integer, true or false");
+  command->add_option("-o,--output", arguments.target, "the folder to write")->required();
+  return command;
+}
+
+CLI::App* add_unify(CLI::App& app, cli::UnifyArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "unify", "make a family of captures of one program at three sizes or more");
+  command->add_option("FOLDERS", arguments.folders, "saved captures")->required();
+  command->add_option("--names", arguments.names,
+                      "of the sizes that differ, in the order of inputs and axes, as in\n"
+                      "batch,tokens")
+      ->delimiter(',');
+  command->add_option("-o,--output", arguments.target, "the folder to write")->required();
+  return command;
+}
+
+CLI::App* add_bind(CLI::App& app, cli::BindArguments& arguments) {
+  CLI::App* command = app.add_subcommand("bind", "write the capture that a family has at sizes");
+  command->add_option("FOLDER", arguments.folder, "a family")->required();
+  command->add_option("SIZES", arguments.sizes, "of each size: tokens=96")->required();
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   return command;
 }
@@ -164,6 +184,10 @@ int run_command(int argc, char** argv) {
   CLI::App* compile = add_compile(app, compile_arguments);
   cli::ImportArguments import_arguments;
   CLI::App* import = add_import(app, import_arguments);
+  cli::UnifyArguments unify_arguments;
+  CLI::App* unify = add_unify(app, unify_arguments);
+  cli::BindArguments bind_arguments;
+  CLI::App* bind = add_bind(app, bind_arguments);
   CLI::App* ops =
       app.add_subcommand("ops", "the operations composit defines, and how it differentiates them");
   ops->add_option("FILTER", arguments.filter, "only those whose names contain this");
@@ -179,6 +203,8 @@ int run_command(int argc, char** argv) {
   if (*plan) return cli::plan(with_backend(plan_arguments, options.value()), std::cout);
   if (*compile) return cli::compile(with_backend(compile_arguments, options.value()), std::cout);
   if (*import) return cli::import(import_arguments, std::cout);
+  if (*unify) return cli::unify(unify_arguments, std::cout);
+  if (*bind) return cli::bind(bind_arguments, std::cout);
   if (*run && run_arguments.folder.ends_with(".ks"))
     return cli::run_ks(run_arguments.folder, std::cout);
   if (*run) return cli::run(with_backend(run_arguments, options.value()), std::cout);

@@ -1,0 +1,173 @@
+// A program for all sizes: captures of it at several sizes, made one.
+//
+//   auto family = flashlight::trace_family(bert, example(ids_2x16), example(ids_3x23),
+//                                          example(ids_5x12));
+//   at::Tensor y = family(ids_4x21);                    // the bits of bert(ids_4x21)
+//   for (const std::string& line : family.assumptions()) std::cout << line << '\n';
+//   flashlight::CheckReport report = family.check(ids_1x9);    // runs the program there
+//   auto captured = family.at({{"batch", 4}, {"tokens", 21}});   // a Capture: everything works on it
+//
+// The program runs once per example. Its graphs have to be alike but for integers, and each integer
+// that differs follows from sizes by a formula (composit/family/unify.h). A call binds the family to
+// the sizes of its arguments, which have to lie within what was shown, and replays. Sizes at the ends
+// of that range, and formulas, are *fitted* until a check there: `assumptions` says which sizes were
+// shown, which were checked, and what is fitted.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "composit/family/bind.h"
+#include "composit/family/unify.h"
+#include "flashlight/check.h"
+#include "flashlight/trace.h"
+
+namespace flashlight {
+
+struct FamilySettings {
+  // Names of the sizes that differ between examples, in the order of arguments and axes: "batch",
+  // "tokens". Empty: they are called by argument and axis.
+  std::vector<std::string> names = {};
+  TraceSettings trace = {};  // of each example
+};
+
+// A family whose types are not known: tensors in, tensors out.
+class FamilyBase {
+ public:
+  // UserError where the captures are not one program at several sizes: see composit::unify. Where
+  // the program writes nothing and draws nothing, each example is replayed by the family, and has to
+  // give the program's bits.
+  FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings);
+
+  // The graph of the first example, and formulas.
+  const composit::Family& family() const;
+  // The sizes of these arguments. UserError where they are those of no size.
+  composit::SizeValues sizes_of(const std::vector<at::Tensor>& arguments) const;
+  // A capture at these sizes; made once. UserError outside of what was shown or checked.
+  CaptureBase at(const composit::SizeValues& sizes) const;
+
+  // Binds to the sizes of the arguments and replays.
+  FlatValues call(const std::vector<at::Tensor>& arguments) const;
+  // Runs the program on arguments of any sizes and compares: its graph with the family's there, but
+  // for what changes no value; its results with those of a replay, bit for bit. If all is equal, the
+  // sizes count as checked, and the range of each grows to them. Where a size is 1, LibTorch leaves
+  // out operators that do nothing there, and equal results do.
+  CheckReport check_flat(const std::vector<at::Tensor>& arguments) const;
+  // One example more. UserError, and the family stays what it was, where it does not belong to it.
+  void extend(CaptureBase example);
+  // Runs the program on these arguments, recorded.
+  CaptureBase capture_at(const FlatValues& arguments) const;
+
+  // Writes a folder, as CaptureBase::save: the first example, formulas and sizes. UserError where the
+  // program leaves gradients in `.grad`, which a saved capture does not.
+  void save(const std::filesystem::path& folder) const;
+  // Loads a family that does not know its program. UserError for other folders.
+  static FamilyBase load(const std::filesystem::path& folder);
+
+  // A line for each size (shown, checked), for each formula that is no plain size, and what the
+  // capture at the first example's sizes assumes.
+  std::vector<std::string> assumptions() const;
+  const Structure& argument_structure() const;
+
+ private:
+  struct State;
+  explicit FamilyBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+template <class Signature = void>
+class Family;
+
+// Tensors in, tensors out, in the order of the structure.
+template <>
+class Family<void> : public FamilyBase {
+ public:
+  explicit Family(FamilyBase base) : FamilyBase(std::move(base)) {}
+  template <class... Tensors>
+  std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
+    return call(std::vector<at::Tensor>{tensors...}).tensors;
+  }
+};
+
+// A family whose types are known: called and checked like the program.
+template <class Result, class... Arguments>
+class Family<Result(Arguments...)> : public FamilyBase {
+ public:
+  using FamilyBase::FamilyBase;
+
+  template <class... Values>
+  Result operator()(Values&&... values) const {
+    const FlatValues results = call(flatten_arguments(std::forward<Values>(values)...).tensors);
+    if constexpr (!std::is_void_v<Result>)
+      return unflatten<Result>(results.structure, results.tensors);
+  }
+  template <class... Values>
+  CheckReport check(Values&&... values) const {
+    return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors);
+  }
+  // A capture at these sizes.
+  Capture<Result(Arguments...)> at(const composit::SizeValues& sizes) const {
+    return Capture<Result(Arguments...)>(FamilyBase::at(sizes));
+  }
+  // Runs the program on these values, one example more.
+  template <class... Values>
+  void extend(Values&&... values) {
+    FamilyBase::extend(capture_at(flatten_arguments(std::forward<Values>(values)...)));
+  }
+
+ private:
+  template <class... Values>
+  FlatValues flatten_arguments(Values&&... values) const {
+    return detail::flatten_as<std::tuple<std::decay_t<Arguments>...>>(
+        argument_structure(), std::forward<Values>(values)...);
+  }
+};
+
+// Loads a family as tensors in, tensors out.
+inline Family<> load_family(const std::filesystem::path& folder) {
+  return Family<>(FamilyBase::load(folder));
+}
+
+// The inputs of one run, as the program takes them.
+template <class... Values>
+struct Example {
+  std::tuple<Values...> inputs;
+};
+template <class... Values>
+Example<std::decay_t<Values>...> example(Values&&... values) {
+  return {{std::forward<Values>(values)...}};
+}
+
+// Runs `program` on each example, and makes a family of the captures. UserError as of `trace` and of
+// FamilyBase.
+template <class T, class... Values, class... Others>
+auto trace_family(const FamilySettings& settings, T&& program, const Example<Values...>& first,
+                  const Others&... others) {
+  TraceSettings trace_settings = settings.trace;
+  trace_settings.seen_once = true;  // examples are each other's second looks
+  std::vector<CaptureBase> captures;
+  const auto capture = [&](const auto& one) {
+    return std::apply(
+        [&](const auto&... values) { return trace(trace_settings, program, values...); },
+        one.inputs);
+  };
+  auto typed = capture(first);
+  captures.push_back(typed);
+  (captures.push_back(capture(others)), ...);
+  const auto of_type = [&]<class Signature>(const Capture<Signature>&) {
+    return Family<Signature>(std::move(captures), settings);
+  };
+  return of_type(typed);
+}
+template <class T, class... Values, class... Others>
+requires(!std::is_base_of_v<FamilySettings, std::decay_t<T>>) auto trace_family(
+    T&& program, const Example<Values...>& first, const Others&... others) {
+  return trace_family(FamilySettings{}, std::forward<T>(program), first, others...);
+}
+
+}  // namespace flashlight
