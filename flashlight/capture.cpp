@@ -119,6 +119,7 @@ const tracer::Plan& CaptureBase::State::plan() const {
   std::call_once(planned_, [this] {
     tracer::PlanOptions options{grad, generators};
     options.pin_strides = !of_family;
+    options.as_program = of_family;
     std::vector<const Node*> nodes;
     if (!counted.empty())
       for_each_node(replayed.graph, [&](const Node& node) { nodes.push_back(&node); });

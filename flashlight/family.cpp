@@ -3,8 +3,10 @@
 #include <ATen/Functions.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "composit/family/saved_family.h"
 #include "composit/ir/compare.h"
@@ -13,6 +15,7 @@
 #include "flashlight/capture_state.h"
 #include "flashlight/difference.h"
 #include "flashlight/saved_state.h"
+#include "flashlight/value_sizes.h"
 #include "tracer/geometry.h"
 
 namespace flashlight {
@@ -102,12 +105,17 @@ class FamilyMaker {
 
   // A capture whose graph is `graph`, with the tensors and the program of an example.
   static CaptureBase bound(const CaptureBase& example, const Graph& graph) {
+    return bound(example, graph, example.now().graph.outputs().size());
+  }
+  // `results`: the outputs of the graph that are no gradients.
+  static CaptureBase bound(const CaptureBase& example, const Graph& graph, size_t results) {
     const CaptureBase::State& from = example.now();
     auto state = std::make_shared<CaptureBase::State>();
     Graph::Parts parts = graph.parts();
-    parts.outputs.resize(from.graph.outputs().size());
+    parts.outputs.resize(results);
     state->graph = Graph(std::move(parts));
-    state->replayed = {graph, from.replayed.inputs, from.replayed.gradients};
+    state->replayed = {graph, from.replayed.inputs, {}};
+    if (graph.outputs().size() > results) state->replayed.gradients = from.replayed.gradients;
     state->inputs = from.replayed.inputs;
     state->grad = from.grad;
     state->arguments = from.arguments;
@@ -211,6 +219,92 @@ FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& 
   state_->settings = settings;
 }
 
+namespace {
+
+// Sizes of three examples: small, different from each other and between sizes, of no common factor.
+SizeValues sizes_of_choice(const std::vector<SizeRange>& ranges, size_t example) {
+  constexpr std::array<int64_t, 3> kSpread[] = {{0, 1, 3}, {9, 16, 5}, {14, 7, 22}, {5, 11, 2}};
+  SizeValues sizes;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const SizeRange& range = ranges[i];
+    const int64_t least = range.low >= 2 ? range.low : range.low + range.step;
+    const int64_t count = (range.high - least) / range.step + 1;
+    if (range.step < 1 || count < static_cast<int64_t>(composit::kLeastExamples))
+      throw UserError("[family] expected at least " + std::to_string(composit::kLeastExamples) +
+                      " sizes from 2 on in the range of '" + range.name + "', received " +
+                      std::to_string(range.low) + " to " + std::to_string(range.high));
+    const auto& spread = kSpread[i % std::size(kSpread)];
+    // A range with few numbers is gone through in turn.
+    const int64_t step = count > *std::max_element(spread.begin(), spread.end())
+                             ? spread[example]
+                             : static_cast<int64_t>(example);
+    sizes[range.name] = least + range.step * step;
+  }
+  return sizes;
+}
+
+// The names of free sizes, found by the numbers that the examples have.
+std::vector<std::string> names_of(const std::vector<CaptureBase>& examples,
+                                  const std::vector<SizeValues>& chosen) {
+  std::vector<std::string> names;
+  for (const composit::FreeSize& size :
+       composit::free_sizes(graphs_of(examples, &FamilyMaker::graph_of))) {
+    std::string found;
+    for (const auto& [name, number] : chosen[0]) {
+      bool same = true;
+      for (size_t i = 0; i < chosen.size(); ++i)
+        same = same && chosen[i].at(name) == size.shown[i];
+      if (same) found = name;
+    }
+    if (found.empty())
+      throw UserError("[family] the size '" + size.name + "' of the arguments (" +
+                      list_of(size.shown) + ") is none of those declared");
+    names.push_back(found);
+  }
+  return names;
+}
+
+SizeValues ends_of(const std::vector<SizeRange>& ranges, bool high) {
+  SizeValues sizes;
+  for (const SizeRange& range : ranges)
+    sizes[range.name] =
+        high ? range.low + (range.high - range.low) / range.step * range.step : range.low;
+  return sizes;
+}
+
+}  // namespace
+
+FamilyBase FamilyBase::over(const ArgumentsAt& arguments_at, const CaptureOf& capture,
+                            const FamilySettings& settings) {
+  constexpr size_t kMostExamples = 12;
+  std::vector<CaptureBase> examples;
+  std::vector<SizeValues> chosen;
+  const auto add = [&](const SizeValues& sizes) {
+    examples.push_back(capture(arguments_at(sizes)));
+    chosen.push_back(sizes);
+  };
+  for (size_t i = 0; i < composit::kLeastExamples; ++i) add(sizes_of_choice(settings.ranges, i));
+  std::optional<FamilyBase> family;
+  while (!family) {
+    FamilySettings named = settings;
+    named.names = names_of(examples, chosen);
+    try {
+      family.emplace(examples, named);
+    } catch (const composit::ExampleWanted& wanted) {
+      if (examples.size() == kMostExamples) throw;
+      add(wanted.sizes);
+    }
+  }
+  for (const bool high : {false, true}) {
+    const SizeValues sizes = ends_of(settings.ranges, high);
+    const CheckReport report = family->check_flat(arguments_at(sizes).tensors);
+    if (!report)
+      throw UserError("[family] the range that was declared does not hold at " + text_of(sizes) +
+                      ": " + str(report));
+  }
+  return *family;
+}
+
 const composit::Family& FamilyBase::family() const { return state_->family; }
 const Structure& FamilyBase::argument_structure() const {
   return state_->examples.at(0).argument_structure();
@@ -234,8 +328,23 @@ CaptureBase FamilyBase::at(const SizeValues& sizes) const {
   return capture;
 }
 
+SizeValues FamilyBase::sizes_of_call(const std::vector<at::Tensor>& arguments) const {
+  SizeValues sizes = sizes_of(arguments);
+  const composit::Family& family = state_->family;
+  if (family.value_sizes.empty()) return sizes;
+  const CaptureBase& example = state_->examples.at(0);
+  SavedState saved(FamilyMaker::inside(example), arguments);
+  const std::vector<int64_t> numbers =
+      value_sizes_at(family, FamilyMaker::types_of(example, arguments), [&](const Graph& part) {
+        return FamilyMaker::bound(example, part, part.outputs().size()).replay(arguments);
+      });
+  saved.restore();
+  for (size_t i = 0; i < numbers.size(); ++i) sizes[family.value_sizes[i].name] = numbers[i];
+  return sizes;
+}
+
 FlatValues FamilyBase::call(const std::vector<at::Tensor>& arguments) const {
-  return at(sizes_of(arguments)).call(arguments);
+  return at(sizes_of_call(arguments)).call(arguments);
 }
 
 CaptureBase FamilyBase::capture_at(const FlatValues& arguments) const {
@@ -319,7 +428,10 @@ std::vector<std::string> FamilyBase::assumptions() const {
   for (const SizeValues& sizes : state_->checked) lines.push_back("checked at " + text_of(sizes));
   for (std::string& line : composit::formula_lines(state_->family))
     lines.push_back("fitted: " + std::move(line));
-  for (std::string& line : state_->examples.at(0).assumptions()) lines.push_back(std::move(line));
+  const CaptureBase& example = state_->examples.at(0);
+  const std::string trust(name(example.trust()));
+  for (std::string& line : example.assumptions())  // but for what sizes say better
+    if (line != trust && !line.starts_with("argument '")) lines.push_back(std::move(line));
   return lines;
 }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -29,11 +30,20 @@
 
 namespace flashlight {
 
+// A size that is declared: its name, and the range in which the family has to hold.
+struct SizeRange {
+  std::string name;
+  int64_t low = 1, high = 1;
+  int64_t step = 1;  // sizes are low, low + step, …
+};
+
 struct FamilySettings {
   // Names of the sizes that differ between examples, in the order of arguments and axes: "batch",
   // "tokens". Empty: they are called by argument and axis.
   std::vector<std::string> names = {};
   TraceSettings trace = {};  // of each example
+  // For families that choose their examples themselves: see `trace_family` with a function of sizes.
+  std::vector<SizeRange> ranges = {};
 };
 
 // A family whose types are not known: tensors in, tensors out.
@@ -44,10 +54,21 @@ class FamilyBase {
   // give the program's bits.
   FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings);
 
+  // A family that chooses its examples: three small ones, more where `unify` asks for them, and
+  // checks at both ends of each range. `arguments_at` gives arguments of these sizes; `capture` runs
+  // the program on them. UserError where a range has less than three sizes from 2 on, or does not
+  // hold.
+  using ArgumentsAt = std::function<FlatValues(const composit::SizeValues& sizes)>;
+  using CaptureOf = std::function<CaptureBase(const FlatValues& arguments)>;
+  static FamilyBase over(const ArgumentsAt& arguments_at, const CaptureOf& capture,
+                         const FamilySettings& settings);
+
   // The graph of the first example, and formulas.
   const composit::Family& family() const;
   // The sizes of these arguments. UserError where they are those of no size.
   composit::SizeValues sizes_of(const std::vector<at::Tensor>& arguments) const;
+  // The same with the sizes that depend on values, for which the program's replay runs that far.
+  composit::SizeValues sizes_of_call(const std::vector<at::Tensor>& arguments) const;
   // A capture at these sizes; made once. UserError outside of what was shown or checked.
   CaptureBase at(const composit::SizeValues& sizes) const;
 
@@ -99,6 +120,8 @@ template <class Result, class... Arguments>
 class Family<Result(Arguments...)> : public FamilyBase {
  public:
   using FamilyBase::FamilyBase;
+  // `base` must have these types.
+  explicit Family(FamilyBase base) : FamilyBase(std::move(base)) {}
 
   template <class... Values>
   Result operator()(Values&&... values) const {
@@ -168,6 +191,41 @@ template <class T, class... Values, class... Others>
 requires(!std::is_base_of_v<FamilySettings, std::decay_t<T>>) auto trace_family(
     T&& program, const Example<Values...>& first, const Others&... others) {
   return trace_family(FamilySettings{}, std::forward<T>(program), first, others...);
+}
+
+// The same for a function of sizes that gives the inputs of an example as a tuple:
+//
+//   auto family = flashlight::trace_family(
+//       {.ranges = {{"batch", 1, 8}, {"tokens", 1, 512}}}, model, [](const composit::SizeValues& sizes) {
+//         return std::tuple(torch::randint(0, 99, {sizes.at("batch"), sizes.at("tokens")}));
+//       });
+//
+// The family chooses the sizes of its examples, and is checked at both ends of the ranges.
+template <class T, class InputsAt>
+requires std::is_invocable_v<InputsAt, const composit::SizeValues&> auto trace_family(
+    const FamilySettings& settings, T&& program, const InputsAt& inputs_at) {
+  using Tuple = std::decay_t<std::invoke_result_t<InputsAt, const composit::SizeValues&>>;
+  TraceSettings trace_settings = settings.trace;
+  trace_settings.seen_once = true;
+  const auto capture = [&](const Tuple& inputs) {
+    return std::apply(
+        [&](const auto&... values) { return trace(trace_settings, program, values...); }, inputs);
+  };
+  const auto base = FamilyBase::over(
+      [&](const composit::SizeValues& sizes) {
+        FlatValues flat;
+        const Tuple inputs = inputs_at(sizes);
+        flat.structure = flatten(inputs, flat.tensors);
+        return flat;
+      },
+      [&](const FlatValues& arguments) -> CaptureBase {
+        return capture(unflatten<Tuple>(arguments.structure, arguments.tensors));
+      },
+      settings);
+  const auto of_type = [&]<class Signature>(const Capture<Signature>*) {
+    return Family<Signature>(base);
+  };
+  return of_type(static_cast<decltype(capture(std::declval<Tuple>()))*>(nullptr));
 }
 
 }  // namespace flashlight

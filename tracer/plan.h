@@ -86,6 +86,7 @@ struct Plan::Impl {
   composit::Graph graph;
   bool pin_strides = true;
   bool autograd = false;
+  bool as_program = false;
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;

@@ -54,11 +54,13 @@ class Run {
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) {
     std::vector<at::Tensor> outputs;
     {
-      std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
-      if (!plan_.autograd) below_autograd.emplace();
       const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
       const c10::AutoGradMode restore_grad_mode(c10::GradMode::is_enabled());
-      for (const Step& step : plan_.steps) run(step);
+      for (const Step& step : plan_.steps) {
+        const BelowAutograd below(!plan_.autograd && (step.grad || !plan_.as_program));
+        run(step);
+      }
+      const BelowAutograd below(!plan_.autograd);
       c10::GradMode::set_enabled(plan_.autograd);
       outputs = take_outputs();
       write_inputs(inputs);
@@ -67,6 +69,17 @@ class Run {
   }
 
  private:
+  // Leaves autograd out where it has no part.
+  class BelowAutograd {
+   public:
+    explicit BelowAutograd(bool below) {
+      if (below) guard_.emplace();
+    }
+
+   private:
+    std::optional<at::AutoDispatchBelowADInplaceOrView> guard_;
+  };
+
   void run(const Step& step) {
     buffers_.clear();
     written_.clear();
@@ -385,6 +398,8 @@ class Run {
       outputs.push_back(output == kNoSlot ? at::Tensor() : slots_[output]);
       if (outputs.back().defined() && in_written_input(outputs.back()))
         outputs.back() = copy_keeping_strides(outputs.back());
+      else if (plan_.as_program && outputs.back().defined())
+        outputs.back() = outputs.back().detach();  // a view of a parameter requires a gradient
     }
     return outputs;
   }

@@ -229,6 +229,11 @@ Binding bind_types(const Family& family, const std::vector<Type>& types,
   return Binder(family, family.example, value_sizes).run(types);
 }
 
+Binding bind_part(const Family& family, const Graph& part, const std::vector<Type>& types,
+                  const std::vector<int64_t>& value_sizes) {
+  return Binder(family, part, value_sizes).run(types);
+}
+
 std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph) {
   const Graph plain = without_incidentals(graph);
   FlatMap<const Node*, size_t> places;

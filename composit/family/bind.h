@@ -37,6 +37,11 @@ struct Binding {
 Binding bind_types(const Family& family, const std::vector<Type>& types,
                    const std::vector<int64_t>& value_sizes = {});
 
+// The same for a part of the example: a graph of fewer outputs, without effects. It holds the values
+// that formulas of its nodes read.
+Binding bind_part(const Family& family, const Graph& part, const std::vector<Type>& types,
+                  const std::vector<int64_t>& value_sizes);
+
 // The sizes that depend on values in `graph`, which has the structure of the example: a number for
 // each of the family's. UserError where the structure is another.
 std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph);

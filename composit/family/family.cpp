@@ -5,7 +5,8 @@
 
 #include "composit/ir/transform.h"
 #include "composit/ops/draws.h"
-#include "composit/ops/operations.h"
+#include "composit/ir/error.h"
+#include "composit/passes/definition.h"
 
 namespace composit {
 namespace {
@@ -21,10 +22,20 @@ Region body_of(const Node& node) {
 // What composit alone runs, by its body, is no operator that could be called instead.
 bool is_own(const Node& node) { return node.op().str().starts_with("composit::"); }
 
+// A row says what the node means, and its operator can be called with the node's operands: a
+// composite may also take what its inside refers to.
+bool has_row(const Node& node) {
+  try {
+    return row_for(node) != nullptr;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 bool has_droppable_body(const Node& node) {
   const Region body = body_of(node);
   return body != nullptr && body->effects().empty() && !is_own(node) &&
-         operation_of(node) != nullptr;
+         has_row(node);
 }
 
 // A composite of which no row says what it means and that draws nothing: its nodes say it. Those
@@ -32,9 +43,19 @@ bool has_droppable_body(const Node& node) {
 bool is_opened(const Node& node) {
   const Region body = body_of(node);
   if (body == nullptr || is_own(node) || body->effects().size() > 1) return false;
-  if (body->effects().empty()) return operation_of(node) == nullptr;
+  if (body->effects().empty()) return !has_row(node);
   const Node& effect = *body->effects()[0];
   return body_of(effect) == nullptr ? find_draw(effect.op()) == nullptr : is_opened(effect);
+}
+
+// Copies the node where something changes.
+Replacement plain(const Node& node, const LazyTensors& operands) {
+  NodeSpec spec = copy_of(node, operands);
+  if (has_droppable_body(node))
+    std::erase_if(spec.execution,
+                  [](const NamedAttribute& attribute) { return attribute.name == kBody; });
+  for (Type& type : spec.outputs) type = with_plain_unit_strides(std::move(type));
+  return replace_by(std::move(spec).make_node());
 }
 
 // The nodes of the body of such a composite in its place.
@@ -58,25 +79,13 @@ Replacement opened(const Node& node, const LazyTensors& operands) {
     spec.place = node.place();
     for (NamedAttribute& attribute : spec.execution)
       if (attribute.name == kEffect) attribute.value = node.effect();
-    for (Type& type : spec.outputs) type = with_plain_unit_strides(std::move(type));
     const NodePtr copy = std::move(spec).make_node();
-    Replacement replacement = is_opened(*copy) ? opened(*copy, arguments) : replace_by(copy);
-    if (inner->effect() >= 0)
-      whole.effects = is_opened(*copy) ? replacement.effects : std::vector<NodePtr>{copy};
+    Replacement replacement = is_opened(*copy) ? opened(*copy, arguments) : plain(*copy, arguments);
+    if (inner->effect() >= 0) whole.effects = replacement.effects;
     made.insert(inner.get(), std::move(replacement));
   }
   for (const LazyTensor& output : body->outputs()) whole.outputs.push_back(value(output));
   return whole;
-}
-
-// Copies the node where something changes.
-Replacement plain(const Node& node, const LazyTensors& operands) {
-  NodeSpec spec = copy_of(node, operands);
-  if (has_droppable_body(node))
-    std::erase_if(spec.execution,
-                  [](const NamedAttribute& attribute) { return attribute.name == kBody; });
-  for (Type& type : spec.outputs) type = with_plain_unit_strides(std::move(type));
-  return replace_by(std::move(spec).make_node());
 }
 
 bool is_plain(const Node& node) {
@@ -157,7 +166,7 @@ Type with_plain_unit_strides(Type type) {
 Graph without_incidentals(const Graph& graph) {
   const Graph outer = rebuild(graph, [](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> replacement;
-    if (is_input(node)) return replacement;
+    if (is_input(node) && input_kind(node) != InputKind::block) return replacement;
     if (is_opened(node))
       replacement = opened(node, operands);
     else if (!is_plain(node))

@@ -338,29 +338,8 @@ std::string word_for(std::string_view name) {
   return word;
 }
 
-std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples,
-                                 const std::vector<std::string>& names) {
-  std::vector<FreeSize> sizes;
-  std::map<Values, size_t> known;
-  const LazyTensors& inputs = examples[0].inputs();
-  for (size_t i = 0; i < inputs.size(); ++i)
-    for (size_t axis = 0; axis < inputs[i].type().rank(); ++axis) {
-      Values values;
-      for (const Graph& example : examples) {
-        const Dims& all = example.inputs().at(i).sizes();
-        if (all.size() != inputs[i].type().rank())
-          throw UserError("[unify] input '" + input_name(*inputs[i].node) +
-                          "' has another number of axes in another example");
-        values.push_back(all[axis]);
-      }
-      if (all_equal(values)) continue;
-      const auto [at, added] = known.emplace(values, sizes.size());
-      if (added)
-        sizes.push_back(
-            free_size(word_for(input_name(*inputs[i].node)) + "_" + std::to_string(axis), values));
-      sizes[at->second].axes.push_back({i, axis});
-    }
-  if (names.empty()) return sizes;
+void set_names(std::vector<FreeSize>& sizes, const std::vector<std::string>& names) {
+  if (names.empty()) return;
   if (names.size() != sizes.size()) {
     std::string received;
     for (const FreeSize& size : sizes) received += (received.empty() ? "" : ", ") + size.name;
@@ -369,7 +348,6 @@ std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples,
                     std::to_string(names.size()));
   }
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i].name = names[i];
-  return sizes;
 }
 
 void expect_examples(const std::vector<Graph>& examples) {
@@ -399,13 +377,38 @@ void expect_shown_apart(const Family& family) {
 
 }  // namespace
 
+std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples) {
+  std::vector<FreeSize> sizes;
+  std::map<Values, size_t> known;
+  const LazyTensors& inputs = examples[0].inputs();
+  for (size_t i = 0; i < inputs.size(); ++i)
+    for (size_t axis = 0; axis < inputs[i].type().rank(); ++axis) {
+      Values values;
+      for (const Graph& example : examples) {
+        const Dims& all = example.inputs().at(i).sizes();
+        if (all.size() != inputs[i].type().rank())
+          throw UserError("[unify] input '" + input_name(*inputs[i].node) +
+                          "' has another number of axes in another example");
+        values.push_back(all[axis]);
+      }
+      if (all_equal(values)) continue;
+      const auto [at, added] = known.emplace(values, sizes.size());
+      if (added)
+        sizes.push_back(
+            free_size(word_for(input_name(*inputs[i].node)) + "_" + std::to_string(axis), values));
+      sizes[at->second].axes.push_back({i, axis});
+    }
+  return sizes;
+}
+
 Family unify(const std::vector<Graph>& examples, const UnifyOptions& options) {
   expect_examples(examples);
   std::vector<Graph> closed;
   std::vector<const Graph*> graphs;
   for (const Graph& example : examples) closed.push_back(without_incidentals(example));
   for (const Graph& example : closed) graphs.push_back(&example);
-  Family family{.example = closed[0], .sizes = free_sizes(closed, options.names), .value_sizes = {}, .formulas = {}};
+  Family family{.example = closed[0], .sizes = free_sizes(closed), .value_sizes = {}, .formulas = {}};
+  set_names(family.sizes, options.names);
   expect_shown_apart(family);
   Doubts doubts;
   Unifier(family, doubts).unify(graphs);

@@ -11,9 +11,11 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "composit/family/family.h"
+#include "composit/ir/error.h"
 
 namespace composit {
 
@@ -24,6 +26,18 @@ struct UnifyOptions {
   // Names of the free sizes, in the order of inputs and axes; as many as there are. Empty: they are
   // called by input and axis, as "input_ids_1".
   std::vector<std::string> names = {};
+};
+
+// The sizes of inputs that differ between examples, called by input and axis. UserError where inputs
+// have another number of axes.
+std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples);
+
+// Thrown where one more example tells what is right.
+class ExampleWanted : public UserError {
+ public:
+  ExampleWanted(const std::string& what, SizeValues sizes)
+      : UserError(what), sizes(std::move(sizes)) {}
+  SizeValues sizes;  // of the example
 };
 
 // UserError that names the node and its line, what was expected, what each example has, and what to

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "composit/family/bind.h"
-#include "composit/family/result_types.h"
+#include "composit/family/unify.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
@@ -90,8 +90,8 @@ std::optional<Binding> bound_at(const Family& family, const SizeValues& sizes) {
     return bind_types(family, input_types(family, sizes), value_sizes);
   } catch (const UserError& error) {
     if (!value_sizes.empty()) return std::nullopt;
-    throw UserError("[unify] at " + text_of(sizes) + ", within what was shown, formulas lead to an "
-                    "error: " + error.what() + "; add an example there");
+    throw ExampleWanted("[unify] at " + text_of(sizes) + ", within what was shown, formulas lead to "
+                        "an error: " + error.what() + "; add an example there", sizes);
   }
 }
 
@@ -126,6 +126,23 @@ std::optional<int64_t> number_between(const Ambiguity& integer, const SizeFormul
   return std::nullopt;
 }
 
+// The sizes of the first example, but for that of this axis of an input; nothing for other tensors.
+std::optional<SizeValues> sizes_with(const Family& family,
+                                     const std::pair<LazyTensor, size_t>& size, int64_t number) {
+  SizeValues sizes;
+  bool found = false;
+  for (const FreeSize& one : family.sizes) {
+    sizes[one.name] = one.shown.at(0);
+    for (const InputAxis& axis : one.axes)
+      if (family.example.inputs().at(axis.input).node == size.first.node &&
+          axis.axis == size.second) {
+        sizes[one.name] = number;
+        found = true;
+      }
+  }
+  return found ? std::optional(sizes) : std::nullopt;
+}
+
 void expect_one_meaning(const Family& family, const Ambiguity& integer) {
   for (const Fit& other : integer.fits) {
     if (!competes(other, integer.fits[0])) continue;
@@ -133,10 +150,14 @@ void expect_one_meaning(const Family& family, const Ambiguity& integer) {
     if (!number) continue;
     const Names names(family.example);
     const auto size = only_size(other.formula);
-    throw UserError("[unify] " + integer.node + ": " + integer.what + " may be " +
-                    print(integer.fits[0].formula, names) + " or " + print(other.formula, names) +
-                    ", which differ where " + print(composit::size_of(size->first, size->second), names) +
-                    " is " + std::to_string(*number) + ": add an example there");
+    const std::string what =
+        "[unify] " + integer.node + ": " + integer.what + " may be " +
+        print(integer.fits[0].formula, names) + " or " + print(other.formula, names) +
+        ", which differ where " + print(composit::size_of(size->first, size->second), names) +
+        " is " + std::to_string(*number) + ": add an example there";
+    const auto sizes = sizes_with(family, *size, *number);
+    if (!sizes) throw UserError(what);
+    throw ExampleWanted(what, *sizes);
   }
 }
 
@@ -152,9 +173,10 @@ void expect_one_meaning(const Family& family, const Ambiguity& integer, const Si
       continue;
     }
     const Names names(family.example);
-    throw UserError("[unify] " + integer.node + ": " + integer.what + " may be " +
-                    print(taken, names) + " or " + print(other.formula, names) +
-                    ", which differ at " + text_of(sizes) + ": add an example there");
+    throw ExampleWanted("[unify] " + integer.node + ": " + integer.what + " may be " +
+                            print(taken, names) + " or " + print(other.formula, names) +
+                            ", which differ at " + text_of(sizes) + ": add an example there",
+                        sizes);
   }
 }
 
@@ -188,10 +210,11 @@ void expect_equal(const Family& family, const Twins& twins,
   for (const auto& [tensor, axis] : twins) {
     if (binding.of(tensor).sizes().at(axis) == number) continue;
     const Names names(family.example);
-    throw UserError("[unify] " + reader->node + ": " + reader->what + " may read " +
-                    print(composit::size_of(size_read.first, size_read.second), names) + " or " +
-                    print(composit::size_of(tensor, axis), names) + ", which differ at " +
-                    text_of(sizes) + ": add an example there");
+    throw ExampleWanted("[unify] " + reader->node + ": " + reader->what + " may read " +
+                            print(composit::size_of(size_read.first, size_read.second), names) +
+                            " or " + print(composit::size_of(tensor, axis), names) +
+                            ", which differ at " + text_of(sizes) + ": add an example there",
+                        sizes);
   }
 }
 

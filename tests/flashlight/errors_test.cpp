@@ -24,6 +24,7 @@
 #include "flashlight/compile.h"
 #include "flashlight/trace.h"
 #include "tests/flashlight/backend_causes.h"
+#include "tests/flashlight/family_causes.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/recorder.h"
 #include "tracer/replay.h"
@@ -432,7 +433,8 @@ const std::map<std::string, void (*)()>& causes() {
        derivative_without_the_model},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
   static const auto all =
-      flashlight::test::with_backend_causes(flashlight::test::with_foreign_causes(table));
+      flashlight::test::with_family_causes(
+          flashlight::test::with_backend_causes(flashlight::test::with_foreign_causes(table)));
   return all;
 }
 

@@ -9,6 +9,8 @@
     fast = captured.compile("mosaic")           # an nn.Module; works under autograd
     captured.save("model"); flashlight.load("model")
 
+    family = flashlight.trace_family(model, [(x2,), (x3,), (x5,)])     # one capture for all sizes
+
     program = flashlight.ks("gmm.ks")           # Knossos' language: program.gmm(…), differentiable
 
 `backends()` has the names of backends and their options; `load_plugin(path)` adds one. Errors are
@@ -23,6 +25,7 @@ from composit import Error, backends, load_plugin
 from flashlight import _flashlight, higher_order, tracer
 from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, load,
                                 seen_once, trace)
+from flashlight.family import Family, load_family, trace_family
 from flashlight.functions import Function, compile_function, vmap
 from flashlight.knossos import ks
 
@@ -35,6 +38,7 @@ __all__ = [
     "Compiled",
     "CompiledGradient",
     "Error",
+    "Family",
     "Function",
     "backends",
     "Gradient",
@@ -42,9 +46,11 @@ __all__ = [
     "confirm",
     "ks",
     "load",
+    "load_family",
     "load_plugin",
     "seen_once",
     "trace",
+    "trace_family",
     "tracer",
     "vmap",
 ]

@@ -17,6 +17,7 @@ namespace py = pybind11;
 
 void add_capture(py::module_& module);
 void add_compile(py::module_& module);
+void add_family(py::module_& module);
 void add_host_memory(py::module_& module);
 void add_scope(py::module_& module);
 

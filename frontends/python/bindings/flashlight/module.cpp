@@ -7,5 +7,6 @@ PYBIND11_MODULE(_flashlight, module) {
   flashlight::python::add_scope(module);
   flashlight::python::add_capture(module);
   flashlight::python::add_compile(module);
+  flashlight::python::add_family(module);
   flashlight::python::add_host_memory(module);
 }

@@ -1,0 +1,76 @@
+// Families of captures, on flat lists of tensors: flashlight/family.py takes Python's values apart.
+#include "flashlight/family.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/stl/filesystem.h>
+
+#include "frontends/python/bindings/flashlight/bindings.h"
+
+namespace flashlight::python {
+namespace {
+
+using Tensors = std::vector<at::Tensor>;
+// name, shown, low, high, step
+using SizeRow = std::tuple<std::string, std::vector<int64_t>, int64_t, int64_t, int64_t>;
+// name, low, high, step
+using RangeRow = std::tuple<std::string, int64_t, int64_t, int64_t>;
+
+FamilyBase of_examples(const std::vector<CaptureBase>& examples,
+                       const std::vector<std::string>& names) {
+  return unlocked([&] { return FamilyBase(examples, {.names = names}); });
+}
+
+// `arguments_at` gives tensors and their structure as text for sizes by name; `capture` captures the
+// program on these tensors.
+FamilyBase over(
+    const std::function<std::pair<Tensors, std::string>(const composit::SizeValues&)>& arguments_at,
+    const std::function<CaptureBase(const Tensors&)>& capture, const std::vector<RangeRow>& rows) {
+  FamilySettings settings;
+  for (const auto& [name, low, high, step] : rows) settings.ranges.push_back({name, low, high, step});
+  return FamilyBase::over(
+      [&](const composit::SizeValues& sizes) {
+        auto [tensors, structure] = arguments_at(sizes);
+        return FlatValues{.tensors = std::move(tensors), .structure = parse_structure(structure)};
+      },
+      [&](const FlatValues& arguments) { return capture(arguments.tensors); }, settings);
+}
+
+std::vector<SizeRow> sizes_of(const FamilyBase& family) {
+  std::vector<SizeRow> rows;
+  for (const composit::FreeSize& size : family.family().sizes)
+    rows.emplace_back(size.name, size.shown, size.low, size.high, size.step);
+  return rows;
+}
+
+}  // namespace
+
+void add_family(py::module_& module) {
+  py::class_<FamilyBase>(module, "Family")
+      .def(py::init(&of_examples))
+      .def_static("load", &FamilyBase::load)
+      .def_property_readonly(
+          "graph", [](const FamilyBase& family) { return family.family().example; })
+      .def_property_readonly("sizes", &sizes_of)
+      .def_property_readonly("argument_structure",
+                             [](const FamilyBase& f) { return str(f.argument_structure()); })
+      .def("text",
+           [](const FamilyBase& family) {
+             return composit::print(family.family(), {.inline_elements = 8, .brief = true});
+           })
+      .def("sizes_of_call", [](const FamilyBase& f, const Tensors& arguments) { return unlocked([&] { return f.sizes_of_call(arguments); }); })
+      .def("at", &FamilyBase::at)
+      .def("call",
+           [](const FamilyBase& family, const Tensors& arguments) {
+             return unlocked([&] { return family.call(arguments).tensors; });
+           })
+      .def("check",
+           [](const FamilyBase& family, const Tensors& arguments) {
+             return unlocked([&] { return family.check_flat(arguments); });
+           })
+      .def("extend", [](FamilyBase& f, const CaptureBase& example) { f.extend(example); })
+      .def("assumptions", &FamilyBase::assumptions)
+      .def("save", &FamilyBase::save, py::call_guard<py::gil_scoped_release>());
+  module.def("family_over", &over);
+}
+
+}  // namespace flashlight::python

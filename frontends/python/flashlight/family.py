@@ -1,0 +1,169 @@
+"""Programs for all sizes: captures of one program at several sizes, made one.
+
+    family = flashlight.trace_family(model, [(ids_2x16,), (ids_3x23,), (ids_5x12,)],
+                                     sizes=["batch", "tokens"])
+    family(ids_4x21)                            # the same bits as model(ids_4x21)
+    family = flashlight.trace_family(           # chooses its examples, and checks the ends
+        model, lambda batch, tokens: torch.randint(99, (batch, tokens)),
+        sizes={"batch": (1, 8), "tokens": (1, 512)})
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from composit import Error
+
+from flashlight import _flashlight
+from flashlight.capture import Capture, _call_text, seen_once, trace
+from flashlight.structure import flatten
+
+
+def trace_family(program: Callable, examples: Iterable | Callable,
+                 sizes: Sequence[str] | Mapping[str, tuple] = ()) -> "Family":
+    """Runs `program` once per example, and makes a family of the captures: a graph, and a formula
+    over sizes for each integer that differs between examples.
+
+    examples: at least three; of each a tensor, a tuple of arguments, a dict of named ones, or a pair
+    (tuple, dict). Sizes that differ should differ in all three, and not all by an even number.
+    sizes: their names, in the order of arguments and axes.
+
+    Or a function that makes an example of sizes given by name, and `sizes` with the range of each:
+    (low, high) or (low, high, step). The family then runs the program at three sizes of its choice,
+    at more where formulas ask for them, and at both ends of the ranges.
+
+    Error that names the node and its line where the program takes other ways, or where an integer
+    follows from sizes in no way or in several."""
+    if callable(examples):
+        return _over(program, examples, sizes)
+    captures = []
+    for example in examples:
+        inputs, kwargs = _call_of(example)
+        captures.append(trace(program, *inputs, seen_once, **kwargs))
+    if not captures:
+        raise Error("[unify] expected examples, received none")
+    return Family(_flashlight.Family([c._native for c in captures], list(sizes)), captures)
+
+
+def load_family(folder: str | pathlib.Path) -> "Family":
+    """The family that `Family.save`, or `flashlight unify`, wrote."""
+    return Family(_flashlight.Family.load(pathlib.Path(folder)), [])
+
+
+def _call_of(example: Any) -> tuple[tuple, dict]:
+    if isinstance(example, tuple) and len(example) == 2 and isinstance(example[0], tuple) and (
+            isinstance(example[1], dict)):
+        return example
+    if isinstance(example, dict):
+        return (), example
+    return (example if isinstance(example, tuple) else (example,)), {}
+
+
+def _over(program, make, sizes) -> "Family":
+    if not isinstance(sizes, Mapping):
+        raise Error("[family] expected the range of each size beside a function that makes "
+                    "examples, as in sizes={'tokens': (1, 512)}")
+    captures: list[Capture] = []
+    calls: dict[int, tuple] = {}  # by the first tensor of an example
+
+    def arguments_at(numbers: dict):
+        inputs, kwargs = _call_of(make(**numbers))
+        tensors, structure = flatten((tuple(inputs), kwargs), "arguments")
+        if not tensors:
+            raise Error("[family] expected examples with tensors, received "
+                        + _call_text(structure))
+        calls[id(tensors[0])] = (inputs, kwargs)
+        return tensors, structure.text()
+
+    def capture(tensors):
+        inputs, kwargs = calls[id(tensors[0])]
+        captures.append(trace(program, *inputs, seen_once, **kwargs))
+        return captures[-1]._native
+
+    rows = [(name, *range_, *(1,) * (3 - len(range_))) for name, range_ in sizes.items()]
+    return Family(_flashlight.family_over(arguments_at, capture, rows), captures)
+
+
+class Family:
+    """A captured program for a range of sizes. Called like the program: a call binds the family to
+    the sizes of its arguments and replays. Error outside of what was shown or checked."""
+
+    def __init__(self, native, captures: list[Capture]):
+        self._native = native
+        self._captures = captures  # native holds their programs weakly
+        self._bound: dict[tuple, Capture] = {}
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        return self._for(inputs, kwargs)(*inputs, **kwargs)
+
+    def at(self, **sizes: int) -> Capture:
+        """A capture at these sizes: everything works on it."""
+        key = tuple(sorted(sizes.items()))
+        if key not in self._bound:
+            self._bound[key] = self._captured(self._native.at(sizes))
+        return self._bound[key]
+
+    def check(self, *inputs: Any, **kwargs: Any):
+        """Runs the program on these inputs, of any sizes, and compares: the graphs, then the
+        results, bit for bit. True where all is well; then the family takes these sizes, too."""
+        report = self._native.check(self._tensors(inputs, kwargs))
+        return report
+
+    def extend(self, *inputs: Any, **kwargs: Any) -> None:
+        """One example more. Error, and the family stays what it was, where it does not belong to
+        it."""
+        if not self._captures:
+            raise Error("[family] a loaded family does not know its program: trace it again")
+        capture = trace(self._captures[0]._program.function, *inputs, seen_once, **kwargs)
+        self._native.extend(capture._native)
+        self._captures.append(capture)
+        self._bound.clear()
+
+    def assumptions(self) -> list[str]:
+        """What was shown, what was checked, what is fitted; what the first example assumes."""
+        return self._native.assumptions()
+
+    @property
+    def sizes(self) -> dict[str, range]:
+        """The sizes that calls may have, by name."""
+        return {name: range(low, high + 1, step)
+                for name, _, low, high, step in self._native.sizes}
+
+    @property
+    def graph(self):
+        """The graph of the first example; printed, the family has formulas in place of integers."""
+        return self._native.graph
+
+    def save(self, folder: str | pathlib.Path) -> None:
+        """Writes the first example with formulas and sizes; `flashlight bind` makes captures of
+        it."""
+        self._native.save(pathlib.Path(folder))
+
+    def __str__(self) -> str:
+        return self._native.text()
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name} {low}..{high}" for name, _, low, high, _ in self._native.sizes)
+        return f"<Family: {sizes}>"
+
+    def _captured(self, native) -> Capture:
+        if not self._captures:
+            return Capture._loaded(native)
+        first = self._captures[0]
+        return Capture(native, first._arguments.structure, first._results, first._program,
+                       first.name, by_name=True)
+
+    def _tensors(self, inputs, kwargs):
+        structure = self._for_structure()
+        return structure.flatten(inputs, kwargs)
+
+    def _for_structure(self):
+        if self._captures:
+            return self._captures[0]._arguments
+        sizes = {name: shown[0] for name, shown, *_ in self._native.sizes}
+        return self.at(**sizes)._arguments
+
+    def _for(self, inputs, kwargs) -> Capture:
+        return self.at(**self._native.sizes_of_call(self._tensors(inputs, kwargs)))
