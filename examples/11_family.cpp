@@ -1,4 +1,5 @@
-// One capture for all sizes: three examples, a call at sizes that nobody showed, a check, a refusal.
+// One capture for all sizes: three examples, a call at sizes that nobody showed, a check, a
+// refusal.
 #include <composit/ir/error.h>
 #include <flashlight/flashlight.h>
 #include <torch/torch.h>
@@ -10,7 +11,8 @@ struct AttentionImpl : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) {  // (batch, tokens, 32)
     const at::Tensor heads = input(x).view({x.size(0), x.size(1), 4, 24}).transpose(1, 2);
     const auto parts = heads.chunk(3, -1);
-    const at::Tensor mixed = torch::softmax(parts[0].matmul(parts[1].transpose(2, 3)), -1).matmul(parts[2]);
+    const at::Tensor mixed =
+        torch::softmax(parts[0].matmul(parts[1].transpose(2, 3)), -1).matmul(parts[2]);
     return output(mixed.transpose(1, 2).reshape({x.size(0), x.size(1), 32}));
   }
   torch::nn::Linear input = register_module("input", torch::nn::Linear(32, 96));

@@ -118,7 +118,6 @@ std::string_view name(Trust trust) {
 const tracer::Plan& CaptureBase::State::plan() const {
   std::call_once(planned_, [this] {
     tracer::PlanOptions options{grad, generators};
-    options.pin_strides = !of_family;
     options.as_program = of_family;
     std::vector<const Node*> nodes;
     if (!counted.empty())

@@ -51,7 +51,8 @@ struct CaptureBase::State {
   // True if some of them, or a constant, have memory that they do not own (from_blob): the program
   // may own it.
   bool borrows_memory = false;
-  // A family gave the graph: strides are LibTorch's choice, and composites have no inside.
+  // A family gave the graph: composites have no inside, and strides of axes of one element say
+  // nothing.
   bool of_family = false;
   // The part that replays: the graph, in which the tensors left in `.grad` are further outputs.
   struct Replayed {

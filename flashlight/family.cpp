@@ -1,22 +1,17 @@
 #include "flashlight/family.h"
 
-#include <ATen/Functions.h>
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <mutex>
-#include <optional>
 
 #include "composit/family/saved_family.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/error.h"
 #include "composit/passes/drop_no_ops.h"
-#include "flashlight/capture_state.h"
 #include "flashlight/difference.h"
+#include "flashlight/family_maker.h"
 #include "flashlight/saved_state.h"
 #include "flashlight/value_sizes.h"
-#include "tracer/geometry.h"
 
 namespace flashlight {
 
@@ -29,39 +24,10 @@ namespace {
 // The most bound captures that a family keeps.
 constexpr size_t kMostBound = 64;
 
-std::vector<Graph> graphs_of(const std::vector<CaptureBase>& examples,
-                             const std::function<Graph(const CaptureBase&)>& graph) {
-  std::vector<Graph> graphs;
-  for (const CaptureBase& example : examples) graphs.push_back(graph(example));
-  return graphs;
-}
-
-std::string text_of(const SizeValues& sizes) {
-  std::string text;
-  for (const auto& [name, number] : sizes)
-    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(number);
-  return text;
-}
-
-std::string list_of(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
-  return text;
-}
-
 bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.defined() == y.defined() && (!x.defined() || digest(x) == digest(y));
   });
-}
-
-bool draws(const Graph& graph) {
-  bool found = false;
-  for_each_node(graph, [&](const composit::Node& node) {
-    found = found || (node.effect() >= 0 && node.find_run("expected") == nullptr &&
-                      node.find_run("body") == nullptr && !node.outputs().empty());
-  });
-  return found;
 }
 
 }  // namespace
@@ -76,109 +42,12 @@ struct FamilyBase::State {
   mutable std::map<SizeValues, CaptureBase> bound;
 };
 
-// Reads the insides of captures.
-class FamilyMaker {
- public:
-  static const CaptureBase::State& inside(const CaptureBase& capture) { return capture.now(); }
-
-  // The example's graph with what it leaves in `.grad`.
-  static Graph graph_of(const CaptureBase& capture) { return capture.now().replayed.graph; }
-
-  static void expect_alike(const std::vector<CaptureBase>& examples) {
-    const CaptureBase::State& first = examples.at(0).now();
-    for (size_t i = 1; i < examples.size(); ++i) {
-      const CaptureBase::State& other = examples[i].now();
-      const std::string which = "examples 1 and " + std::to_string(i + 1);
-      if (other.arguments != first.arguments)
-        throw UserError("[unify] " + which + " have arguments of other structures: " +
-                        str(first.arguments) + " and " + str(other.arguments));
-      if (other.results != first.results)
-        throw UserError("[unify] " + which + " have results of other structures: " +
-                        str(first.results) + " and " + str(other.results) +
-                        "; return sizes as tensors, or not at all");
-      if (other.grad != first.grad)
-        throw UserError("[unify] " + which + " ran in different grad modes");
-      if (!other.counted.empty() || !first.counted.empty())
-        throw UserError("[unify] expected examples whose numbers do not follow the calls");
-    }
-  }
-
-  // A capture whose graph is `graph`, with the tensors and the program of an example.
-  static CaptureBase bound(const CaptureBase& example, const Graph& graph) {
-    return bound(example, graph, example.now().graph.outputs().size());
-  }
-  // `results`: the outputs of the graph that are no gradients.
-  static CaptureBase bound(const CaptureBase& example, const Graph& graph, size_t results) {
-    const CaptureBase::State& from = example.now();
-    auto state = std::make_shared<CaptureBase::State>();
-    Graph::Parts parts = graph.parts();
-    parts.outputs.resize(results);
-    state->graph = Graph(std::move(parts));
-    state->replayed = {graph, from.replayed.inputs, {}};
-    if (graph.outputs().size() > results) state->replayed.gradients = from.replayed.gradients;
-    state->inputs = from.replayed.inputs;
-    state->grad = from.grad;
-    state->arguments = from.arguments;
-    state->results = from.results;
-    state->borrows_memory = from.borrows_memory;
-    state->tied = from.tied;
-    state->generators = from.generators;
-    state->remarks = from.remarks;
-    state->trust = Trust::confirmed;
-    state->notes = {"bound: a family of captures at other sizes gave this graph"};
-    state->program = from.program;
-    state->named = from.named;
-    state->options = from.options;
-    state->of_family = true;
-    for (size_t i = 0, next = 0; i < from.replayed.inputs.size(); ++i)
-      if (from.replayed.inputs[i].kind == composit::InputKind::user_input)
-        state->example_arguments.push_back(
-            resized(from.example_arguments.at(next++), graph.inputs()[i].sizes()));
-    return CaptureBase(std::move(state));
-  }
-
-  // Each axis repeated or cut.
-  static at::Tensor resized(at::Tensor tensor, const composit::Dims& sizes) {
-    for (int64_t axis = 0; axis < tensor.dim(); ++axis) {
-      const int64_t size = sizes.at(static_cast<size_t>(axis));
-      if (tensor.size(axis) == size) continue;
-      const at::Tensor indices = at::arange(size, at::kLong).remainder(tensor.size(axis));
-      tensor = tensor.index_select(axis, indices);
-    }
-    return tensor;
-  }
-
-  static composit::SavedCapture saved(const CaptureBase& example) { return example.saved(); }
-  static CaptureBase of_saved(const composit::SavedCapture& saved,
-                              const std::filesystem::path& folder) {
-    return CaptureBase::of_saved(saved, folder);
-  }
-
-  static std::vector<composit::Type> types_of(const CaptureBase& example,
-                                              const std::vector<at::Tensor>& arguments) {
-    const CaptureBase::State& state = example.now();
-    std::vector<composit::Type> types;
-    for (const at::Tensor& tensor : state.bind_replay(arguments))
-      types.push_back(tensor.defined() ? tracer::type_of(tensor) : composit::undefined_type());
-    return types;
-  }
-
-  static CaptureBase run(const CaptureBase& example, const FlatValues& arguments) {
-    const CaptureBase::State& state = example.now();
-    if (!state.program)
-      throw UserError("[family] a loaded family does not know its program: trace it again");
-    const c10::AutoGradMode grad(state.grad);
-    return CaptureBase::capture({.run = state.program, .named = state.named, .seen_once = true},
-                                arguments, state.options);
-  }
-};
-
 namespace {
 
 composit::Family unified(const std::vector<CaptureBase>& examples,
                          const std::vector<std::string>& names) {
   FamilyMaker::expect_alike(examples);
-  return composit::unify(graphs_of(examples, &FamilyMaker::graph_of), {.names = names});
+  return composit::unify(FamilyMaker::graphs_of(examples), {.names = names});
 }
 
 SizeValues sizes_of_example(const composit::Family& family, size_t number) {
@@ -204,7 +73,7 @@ void expect_results_again(const composit::Family& family, const std::vector<Capt
 
 void expect_results_again(const composit::Family& family,
                           const std::vector<CaptureBase>& examples) {
-  if (!family.example.mutations().empty() || draws(family.example)) return;
+  if (!family.example.mutations().empty() || !generators_read(family.example).empty()) return;
   for (size_t i = 0; i < examples.size(); ++i) expect_results_again(family, examples, i);
 }
 
@@ -217,92 +86,6 @@ FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& 
   expect_results_again(state_->family, examples);
   state_->examples = std::move(examples);
   state_->settings = settings;
-}
-
-namespace {
-
-// Sizes of three examples: small, different from each other and between sizes, of no common factor.
-SizeValues sizes_of_choice(const std::vector<SizeRange>& ranges, size_t example) {
-  constexpr std::array<int64_t, 3> kSpread[] = {{0, 1, 3}, {9, 16, 5}, {14, 7, 22}, {5, 11, 2}};
-  SizeValues sizes;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    const SizeRange& range = ranges[i];
-    const int64_t least = range.low >= 2 ? range.low : range.low + range.step;
-    const int64_t count = (range.high - least) / range.step + 1;
-    if (range.step < 1 || count < static_cast<int64_t>(composit::kLeastExamples))
-      throw UserError("[family] expected at least " + std::to_string(composit::kLeastExamples) +
-                      " sizes from 2 on in the range of '" + range.name + "', received " +
-                      std::to_string(range.low) + " to " + std::to_string(range.high));
-    const auto& spread = kSpread[i % std::size(kSpread)];
-    // A range with few numbers is gone through in turn.
-    const int64_t step = count > *std::max_element(spread.begin(), spread.end())
-                             ? spread[example]
-                             : static_cast<int64_t>(example);
-    sizes[range.name] = least + range.step * step;
-  }
-  return sizes;
-}
-
-// The names of free sizes, found by the numbers that the examples have.
-std::vector<std::string> names_of(const std::vector<CaptureBase>& examples,
-                                  const std::vector<SizeValues>& chosen) {
-  std::vector<std::string> names;
-  for (const composit::FreeSize& size :
-       composit::free_sizes(graphs_of(examples, &FamilyMaker::graph_of))) {
-    std::string found;
-    for (const auto& [name, number] : chosen[0]) {
-      bool same = true;
-      for (size_t i = 0; i < chosen.size(); ++i)
-        same = same && chosen[i].at(name) == size.shown[i];
-      if (same) found = name;
-    }
-    if (found.empty())
-      throw UserError("[family] the size '" + size.name + "' of the arguments (" +
-                      list_of(size.shown) + ") is none of those declared");
-    names.push_back(found);
-  }
-  return names;
-}
-
-SizeValues ends_of(const std::vector<SizeRange>& ranges, bool high) {
-  SizeValues sizes;
-  for (const SizeRange& range : ranges)
-    sizes[range.name] =
-        high ? range.low + (range.high - range.low) / range.step * range.step : range.low;
-  return sizes;
-}
-
-}  // namespace
-
-FamilyBase FamilyBase::over(const ArgumentsAt& arguments_at, const CaptureOf& capture,
-                            const FamilySettings& settings) {
-  constexpr size_t kMostExamples = 12;
-  std::vector<CaptureBase> examples;
-  std::vector<SizeValues> chosen;
-  const auto add = [&](const SizeValues& sizes) {
-    examples.push_back(capture(arguments_at(sizes)));
-    chosen.push_back(sizes);
-  };
-  for (size_t i = 0; i < composit::kLeastExamples; ++i) add(sizes_of_choice(settings.ranges, i));
-  std::optional<FamilyBase> family;
-  while (!family) {
-    FamilySettings named = settings;
-    named.names = names_of(examples, chosen);
-    try {
-      family.emplace(examples, named);
-    } catch (const composit::ExampleWanted& wanted) {
-      if (examples.size() == kMostExamples) throw;
-      add(wanted.sizes);
-    }
-  }
-  for (const bool high : {false, true}) {
-    const SizeValues sizes = ends_of(settings.ranges, high);
-    const CheckReport report = family->check_flat(arguments_at(sizes).tensors);
-    if (!report)
-      throw UserError("[family] the range that was declared does not hold at " + text_of(sizes) +
-                      ": " + str(report));
-  }
-  return *family;
 }
 
 const composit::Family& FamilyBase::family() const { return state_->family; }
@@ -334,10 +117,9 @@ SizeValues FamilyBase::sizes_of_call(const std::vector<at::Tensor>& arguments) c
   if (family.value_sizes.empty()) return sizes;
   const CaptureBase& example = state_->examples.at(0);
   SavedState saved(FamilyMaker::inside(example), arguments);
-  const std::vector<int64_t> numbers =
-      value_sizes_at(family, FamilyMaker::types_of(example, arguments), [&](const Graph& part) {
-        return FamilyMaker::bound(example, part, part.outputs().size()).replay(arguments);
-      });
+  const std::vector<int64_t> numbers = value_sizes_at(
+      family, FamilyMaker::types_of(example, arguments),
+      [&](const Graph& part) { return FamilyMaker::run_part(example, part, arguments); });
   saved.restore();
   for (size_t i = 0; i < numbers.size(); ++i) sizes[family.value_sizes[i].name] = numbers[i];
   return sizes;
@@ -383,8 +165,8 @@ CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) con
     const std::vector<at::Tensor> results = bound.replay(arguments);
     if (!same_bits(results, there.example_results()))
       report.error = "the family, bound to " + text_of(sizes) + ", gives other results";
-    const bool has_one = std::any_of(sizes.begin(), sizes.end(),
-                                     [](const auto& size) { return size.second == 1; });
+    const bool has_one =
+        std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.second == 1; });
     for (const composit::Difference& difference :
          composit::compare(drop_no_ops(graph), drop_no_ops(program)))
       if (!has_one) report.graph_differences.push_back(str(difference));

@@ -5,13 +5,13 @@
 //   at::Tensor y = family(ids_4x21);                    // the bits of bert(ids_4x21)
 //   for (const std::string& line : family.assumptions()) std::cout << line << '\n';
 //   flashlight::CheckReport report = family.check(ids_1x9);    // runs the program there
-//   auto captured = family.at({{"batch", 4}, {"tokens", 21}});   // a Capture: everything works on it
+//   auto captured = family.at({{"batch", 4}, {"tokens", 21}});   // a Capture
 //
 // The program runs once per example. Its graphs have to be alike but for integers, and each integer
-// that differs follows from sizes by a formula (composit/family/unify.h). A call binds the family to
-// the sizes of its arguments, which have to lie within what was shown, and replays. Sizes at the ends
-// of that range, and formulas, are *fitted* until a check there: `assumptions` says which sizes were
-// shown, which were checked, and what is fitted.
+// that differs follows from sizes by a formula (composit/family/unify.h). A call binds the family
+// to the sizes of its arguments, which have to lie within what was shown, and replays. Sizes at the
+// ends of that range, and formulas, are *fitted* until a check there: `assumptions` says which
+// sizes were shown, which were checked, and what is fitted.
 #pragma once
 
 #include <filesystem>
@@ -42,7 +42,8 @@ struct FamilySettings {
   // "tokens". Empty: they are called by argument and axis.
   std::vector<std::string> names = {};
   TraceSettings trace = {};  // of each example
-  // For families that choose their examples themselves: see `trace_family` with a function of sizes.
+  // For families that choose their examples themselves: see `trace_family` with a function of
+  // sizes.
   std::vector<SizeRange> ranges = {};
 };
 
@@ -50,14 +51,14 @@ struct FamilySettings {
 class FamilyBase {
  public:
   // UserError where the captures are not one program at several sizes: see composit::unify. Where
-  // the program writes nothing and draws nothing, each example is replayed by the family, and has to
-  // give the program's bits.
+  // the program writes nothing and draws nothing, each example is replayed by the family, and has
+  // to give the program's bits.
   FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings);
 
   // A family that chooses its examples: three small ones, more where `unify` asks for them, and
-  // checks at both ends of each range. `arguments_at` gives arguments of these sizes; `capture` runs
-  // the program on them. UserError where a range has less than three sizes from 2 on, or does not
-  // hold.
+  // checks at both ends of each range. `arguments_at` gives arguments of these sizes; `capture`
+  // runs the program on them. UserError where a range has less than three sizes from 2 on, or does
+  // not hold.
   using ArgumentsAt = std::function<FlatValues(const composit::SizeValues& sizes)>;
   using CaptureOf = std::function<CaptureBase(const FlatValues& arguments)>;
   static FamilyBase over(const ArgumentsAt& arguments_at, const CaptureOf& capture,
@@ -75,17 +76,17 @@ class FamilyBase {
   // Binds to the sizes of the arguments and replays.
   FlatValues call(const std::vector<at::Tensor>& arguments) const;
   // Runs the program on arguments of any sizes and compares: its graph with the family's there, but
-  // for what changes no value; its results with those of a replay, bit for bit. If all is equal, the
-  // sizes count as checked, and the range of each grows to them. Where a size is 1, LibTorch leaves
-  // out operators that do nothing there, and equal results do.
+  // for what changes no value; its results with those of a replay, bit for bit. If all is equal,
+  // the sizes count as checked, and the range of each grows to them. Where a size is 1, LibTorch
+  // leaves out operators that do nothing there, and equal results do.
   CheckReport check_flat(const std::vector<at::Tensor>& arguments) const;
   // One example more. UserError, and the family stays what it was, where it does not belong to it.
   void extend(CaptureBase example);
   // Runs the program on these arguments, recorded.
   CaptureBase capture_at(const FlatValues& arguments) const;
 
-  // Writes a folder, as CaptureBase::save: the first example, formulas and sizes. UserError where the
-  // program leaves gradients in `.grad`, which a saved capture does not.
+  // Writes a folder, as CaptureBase::save: the first example, formulas and sizes. UserError where
+  // the program leaves gradients in `.grad`, which a saved capture does not.
   void save(const std::filesystem::path& folder) const;
   // Loads a family that does not know its program. UserError for other folders.
   static FamilyBase load(const std::filesystem::path& folder);
@@ -166,8 +167,8 @@ Example<std::decay_t<Values>...> example(Values&&... values) {
   return {{std::forward<Values>(values)...}};
 }
 
-// Runs `program` on each example, and makes a family of the captures. UserError as of `trace` and of
-// FamilyBase.
+// Runs `program` on each example, and makes a family of the captures. UserError as of `trace` and
+// of FamilyBase.
 template <class T, class... Values, class... Others>
 auto trace_family(const FamilySettings& settings, T&& program, const Example<Values...>& first,
                   const Others&... others) {
@@ -196,14 +197,15 @@ requires(!std::is_base_of_v<FamilySettings, std::decay_t<T>>) auto trace_family(
 // The same for a function of sizes that gives the inputs of an example as a tuple:
 //
 //   auto family = flashlight::trace_family(
-//       {.ranges = {{"batch", 1, 8}, {"tokens", 1, 512}}}, model, [](const composit::SizeValues& sizes) {
+//       {.ranges = {{"batch", 1, 8}, {"tokens", 1, 512}}}, model, [](const composit::SizeValues&
+//       sizes) {
 //         return std::tuple(torch::randint(0, 99, {sizes.at("batch"), sizes.at("tokens")}));
 //       });
 //
 // The family chooses the sizes of its examples, and is checked at both ends of the ranges.
 template <class T, class InputsAt>
-requires std::is_invocable_v<InputsAt, const composit::SizeValues&> auto trace_family(
-    const FamilySettings& settings, T&& program, const InputsAt& inputs_at) {
+requires std::is_invocable_v<InputsAt, const composit::SizeValues&>
+auto trace_family(const FamilySettings& settings, T&& program, const InputsAt& inputs_at) {
   using Tuple = std::decay_t<std::invoke_result_t<InputsAt, const composit::SizeValues&>>;
   TraceSettings trace_settings = settings.trace;
   trace_settings.seen_once = true;

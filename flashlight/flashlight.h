@@ -18,6 +18,7 @@
 #include "flashlight/capture.h"
 #include "flashlight/check.h"
 #include "flashlight/compile.h"
+#include "flashlight/compiled_family.h"
 #include "flashlight/family.h"
 #include "flashlight/gradient.h"
 #include "flashlight/trace.h"

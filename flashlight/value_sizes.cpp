@@ -6,9 +6,6 @@
 
 #include "composit/family/bind.h"
 #include "composit/ir/error.h"
-#include "composit/ops/operations.h"
-#include "tracer/convert.h"
-#include "tracer/replay.h"
 
 namespace flashlight {
 namespace {
@@ -23,26 +20,23 @@ class Finder {
  public:
   Finder(const composit::Family& family, const std::vector<composit::Type>& types,
          const std::function<std::vector<at::Tensor>(const Graph&)>& run)
-      : family_(family), types_(types), run_(run), numbers_(family.value_sizes.size(), 0) {
-    for (const composit::ValueSize& size : family.value_sizes)
+      : family_(family), types_(types), run_(run), numbers_() {
+    for (const composit::ValueSize& size : family.value_sizes) {
+      numbers_.push_back(size.shown.at(0));  // until it is known
       unknown_.insert(size.value.node.get());
+    }
   }
 
   std::vector<int64_t> find() {
     while (!unknown_.empty()) {
       const std::vector<NodePtr> ready = ready_nodes();
       COMPOSIT_ASSERT(!ready.empty(), "sizes that depend on values depend on themselves");
-      LazyTensors operands;
+      LazyTensors results;
       for (const NodePtr& node : ready)
-        operands.insert(operands.end(), node->operands().begin(), node->operands().end());
-      const std::vector<at::Tensor> values = values_of(operands);
-      size_t next = 0;
-      for (const NodePtr& node : ready) {
-        set_numbers(*node, {values.begin() + static_cast<ptrdiff_t>(next),
-                            values.begin() + static_cast<ptrdiff_t>(next + node->operands().size())});
-        next += node->operands().size();
-        unknown_.erase(node.get());
-      }
+        for (uint32_t i = 0; i < node->outputs().size(); ++i) results.push_back({node, i});
+      const std::vector<at::Tensor> values = values_of(results);
+      for (size_t i = 0; i < results.size(); ++i) set_numbers(results[i], values[i]);
+      for (const NodePtr& node : ready) unknown_.erase(node.get());
     }
     return std::move(numbers_);
   }
@@ -79,33 +73,18 @@ class Finder {
   }
 
   std::vector<at::Tensor> values_of(const LazyTensors& values) const {
-    const composit::Binding bound =
-        composit::bind_part(family_, part_of(values), types_, numbers_);
+    const composit::Binding bound = composit::bind_part(family_, part_of(values), types_, numbers_);
     Graph::Parts parts;
     parts.inputs = bound.graph.inputs();
     for (const LazyTensor& value : values) parts.outputs.push_back(bound.of(value));
     return run_(Graph(std::move(parts)));
   }
 
-  void set_numbers(const Node& node, const std::vector<at::Tensor>& operands) {
-    const composit::Operation& operation = *composit::operation_of(node);
-    if (!operation.row.native)
-      throw composit::UserError("[bind] sizes of " + tracer::place_of(node) +
-                                " depend on values, and nothing but its run tells them");
-    std::vector<composit::Array> arrays;
-    LazyTensors inputs;
-    for (const at::Tensor& tensor : operands) {
-      arrays.push_back(tensor.defined() ? tracer::to_array(tensor.detach()) : composit::Array());
-      inputs.push_back(tensor.defined() ? composit::input(std::to_string(inputs.size()),
-                                                          arrays.back().type())
-                                        : LazyTensor());
-    }
-    const composit::Call call = composit::call_of(node, operation.schema, inputs);
-    const auto results = operation.row.native({.call = &call, .values = &arrays});
+  void set_numbers(const LazyTensor& result, const at::Tensor& value) {
     for (size_t i = 0; i < numbers_.size(); ++i) {
       const composit::ValueSize& size = family_.value_sizes[i];
-      if (size.value.node.get() == &node)
-        numbers_[i] = results.at(size.value.index).type().sizes.at(size.axis);
+      if (size.value.node == result.node && size.value.index == result.index)
+        numbers_[i] = value.size(static_cast<int64_t>(size.axis));
     }
   }
 

@@ -127,13 +127,17 @@ void copy_bits(const at::Tensor& to, const at::Tensor& from) {
     to.copy_(from);
 }
 
+bool lies_in_order(const at::Tensor& tensor, const composit::Type& type) {
+  if (tensor.numel() == 0) return true;
+  for (size_t i = 0; i < type.rank(); ++i)
+    if (type.sizes[i] > 1 && tensor.stride(static_cast<int64_t>(i)) != type.strides[i])
+      return false;
+  return true;
+}
+
 at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type) {
   if (type.layout != composit::Layout::strided || tensor.strides() == type.strides) return tensor;
-  bool same_memory = true;  // strides of axes of size 1 and of empty tensors reach nothing
-  for (size_t i = 0; i < type.rank(); ++i)
-    same_memory = same_memory &&
-                  (type.sizes[i] <= 1 || tensor.stride(static_cast<int64_t>(i)) == type.strides[i]);
-  if (same_memory || tensor.numel() == 0)
+  if (lies_in_order(tensor, type))
     return view_memory(tensor, tensor.scalar_type(), tensor.sizes(), type.strides, 0,
                        tensor.is_conj(), tensor.is_neg());
   at::Tensor copy = empty_of(type);

@@ -29,6 +29,9 @@ bool has_bytes_around(const at::Tensor& tensor, int64_t begin, int64_t count);
 at::Tensor copy_keeping_strides(const at::Tensor& tensor);
 // Copies elements of the same dtype as they are: LibTorch's copy makes every bool 0 or 1.
 void copy_bits(const at::Tensor& to, const at::Tensor& from);
+// True if elements lie as the strides of `type` say: those of axes of size 1 and of empty tensors
+// reach nothing. Both have the same sizes.
+bool lies_in_order(const at::Tensor& tensor, const composit::Type& type);
 // `tensor` with the strides of `type`: itself where they agree, a copy otherwise.
 at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type);
 at::Tensor empty_of(const composit::Type& type);

@@ -393,6 +393,7 @@ Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_
   impl_->pin_strides = options.pin_strides;
   impl_->autograd = options.autograd;
   impl_->as_program = options.as_program;
+  impl_->pin_types = options.pin_types;
   impl_->counted = options.counted;
   Planner(*impl_, options);
 }

@@ -87,6 +87,7 @@ struct Plan::Impl {
   bool pin_strides = true;
   bool autograd = false;
   bool as_program = false;
+  bool pin_types = true;
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;

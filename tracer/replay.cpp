@@ -57,7 +57,7 @@ class Run {
       const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
       const c10::AutoGradMode restore_grad_mode(c10::GradMode::is_enabled());
       for (const Step& step : plan_.steps) {
-        const BelowAutograd below(!plan_.autograd && (step.grad || !plan_.as_program));
+        const BelowAutograd below(!plan_.autograd && !plan_.as_program);
         run(step);
       }
       const BelowAutograd below(!plan_.autograd);
@@ -121,7 +121,13 @@ class Run {
     const bool dies =
         std::find(step.last_uses.begin(), step.last_uses.end(), slot) != step.last_uses.end();
     const bool own = dies && tensor.has_storage() && (is_alone(tensor) || is_own(step, tensor));
-    return own ? tensor : copy_keeping_strides(tensor);
+    return own ? tensor : copied(step, tensor);
+  }
+  // As the program runs, what is written in place goes on to require a gradient.
+  at::Tensor copied(const Step& step, const at::Tensor& tensor) const {
+    if (!plan_.as_program || !step.grad || !tensor.requires_grad())
+      return copy_keeping_strides(tensor);
+    return empty_of(type_of(tensor)).copy_(tensor);
   }
   static bool is_alone(const at::Tensor& tensor) {
     return tensor.use_count() == 1 && tensor.storage().use_count() == 1;
@@ -303,13 +309,24 @@ class Run {
     if (index >= step.outputs.size())
       throw UserError("[replay] guard: " + place_of(*step.node) +
                       " gives more tensors than when it was captured");
+    at::Tensor& slot = slots_[step.outputs[index]];
+    if (!plan_.pin_types) {
+      slot = tensor;
+      return;
+    }
     const composit::Type& type = step.node->outputs()[index];
     if (is_defined(type) != tensor.defined() ||
         (tensor.defined() &&
          (!same_sizes(tensor, type) || to_composit(tensor.scalar_type()) != type.dtype)))
       throw UserError(sizes_differ(*step.node, index, describe(type), describe(tensor)));
-    const bool restore = plan_.pin_strides && tensor.defined();
-    slots_[step.outputs[index]] = restore ? with_strides(tensor, type) : tensor;
+    const bool restore = plan_.pin_strides && tensor.defined() && !keeps_strides(tensor, type);
+    slot = restore ? with_strides(tensor, type) : tensor;
+  }
+
+  // Under autograd's keys a view of a parameter is one only as the operator made it.
+  bool keeps_strides(const at::Tensor& tensor, const composit::Type& type) const {
+    return plan_.as_program && type.layout == composit::Layout::strided &&
+           lies_in_order(tensor, type);
   }
 
   // ---- operations on memory ---------------------------------------------------------------------

@@ -34,7 +34,7 @@ struct CountedNumber {
 };
 
 struct PlanOptions {
-  bool grad = false;                                // of nodes that do not say otherwise
+  bool grad = false;                                     // of nodes that do not say otherwise
   std::map<std::string, at::Generator> generators = {};  // explicit generators by role
   // Outputs get the strides of their types, for the same bits. A graph that was not recorded says
   // nothing about strides: LibTorch's choice is the faster one.
@@ -42,8 +42,10 @@ struct PlanOptions {
   // Autograd records the run: what comes of inputs that require a gradient has one. In-place
   // operators run as what they compute.
   bool autograd = false;
-  // Operators that ran without gradients run under autograd's keys, as in the program: composites
-  // without a body choose their kernels by what requires a gradient. Nothing is recorded.
+  // False: results may have other sizes than their types say, and keep LibTorch's strides.
+  bool pin_types = true;
+  // Operators run under autograd's keys, in the grad mode of each, as in the program: composites
+  // without a body choose their kernels by what requires a gradient. Outputs require none.
   bool as_program = false;
   std::vector<CountedNumber> counted = {};  // UserError where the node has no such number
 };

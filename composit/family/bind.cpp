@@ -1,8 +1,8 @@
 #include "composit/family/bind.h"
 
-#include "composit/ir/integers.h"
 #include "composit/family/result_types.h"
 #include "composit/ir/error.h"
+#include "composit/ir/integers.h"
 #include "composit/ir/print.h"
 #include "composit/ir/transform.h"
 #include "composit/ops/operations.h"
@@ -94,9 +94,8 @@ class Binder {
   }
 
   int64_t number_of(const SizeFormula& formula) const {
-    return formula.evaluate([this](const LazyTensor& tensor, size_t axis) {
-      return value(tensor).sizes().at(axis);
-    });
+    return formula.evaluate(
+        [this](const LazyTensor& tensor, size_t axis) { return value(tensor).sizes().at(axis); });
   }
 
   // The same node with the types that its results have.
@@ -160,8 +159,8 @@ class Binder {
       for (const LazyTensor& operand : spec.operands)
         if (operand) types.push_back(operand.type());
       if (types.size() != (*region)->inputs().size())
-        throw UserError("[bind] " + place_of(example) + ": its region '" +
-                        attribute.name.str() + "' does not take its operands");
+        throw UserError("[bind] " + place_of(example) + ": its region '" + attribute.name.str() +
+                        "' does not take its operands");
       Binding inner = Binder(family_, **region, value_sizes_).run(types);
       attribute.value = std::make_shared<const Graph>(std::move(inner.graph));
     }
@@ -204,8 +203,7 @@ int64_t checked_size(const FreeSize& size, const SizeValues& values) {
                     std::to_string(size.high) + "; add an example there");
   if ((found->second - size.low) % size.step != 0)
     throw UserError(received + ": all examples are " + std::to_string(size.low) +
-                    " and a multiple of " + std::to_string(size.step) +
-                    "; add an example between");
+                    " and a multiple of " + std::to_string(size.step) + "; add an example between");
   return found->second;
 }
 
@@ -247,8 +245,7 @@ std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph) {
     if (!alike)
       throw UserError("[bind] the graph has no " + place_of(*size.value.node) +
                       " where the family has one");
-    numbers.push_back(
-        plain.nodes()[*place]->outputs().at(size.value.index).sizes.at(size.axis));
+    numbers.push_back(plain.nodes()[*place]->outputs().at(size.value.index).sizes.at(size.axis));
   }
   return numbers;
 }

@@ -12,14 +12,14 @@
 
 namespace composit {
 
-// UserError for a size that is missing, is not there, or lies outside of what was shown; and where a
-// row refuses the sizes, with the node.
+// UserError for a size that is missing, is not there, or lies outside of what was shown; and where
+// a row refuses the sizes, with the node.
 Graph bind(const Family& family, const SizeValues& sizes);
 
 // The types of the inputs at these sizes, in the order of the inputs. UserError as above.
 std::vector<Type> input_types(const Family& family, const SizeValues& sizes);
-// The sizes that inputs of these types have. UserError where they fit no sizes: another rank, dtype,
-// or two numbers for one size, or a size that is not free.
+// The sizes that inputs of these types have. UserError where they fit no sizes: another rank,
+// dtype, or two numbers for one size, or a size that is not free.
 SizeValues sizes_of_inputs(const Family& family, const std::vector<Type>& types);
 
 // UserError where inputs of these types are not those of these sizes.
@@ -37,8 +37,8 @@ struct Binding {
 Binding bind_types(const Family& family, const std::vector<Type>& types,
                    const std::vector<int64_t>& value_sizes = {});
 
-// The same for a part of the example: a graph of fewer outputs, without effects. It holds the values
-// that formulas of its nodes read.
+// The same for a part of the example: a graph of fewer outputs, without effects. It holds the
+// values that formulas of its nodes read.
 Binding bind_part(const Family& family, const Graph& part, const std::vector<Type>& types,
                   const std::vector<int64_t>& value_sizes);
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "composit/ir/error.h"
 #include "composit/ir/transform.h"
 #include "composit/ops/draws.h"
-#include "composit/ir/error.h"
 #include "composit/passes/definition.h"
 
 namespace composit {
@@ -34,8 +34,7 @@ bool has_row(const Node& node) {
 
 bool has_droppable_body(const Node& node) {
   const Region body = body_of(node);
-  return body != nullptr && body->effects().empty() && !is_own(node) &&
-         has_row(node);
+  return body != nullptr && body->effects().empty() && !is_own(node) && has_row(node);
 }
 
 // A composite of which no row says what it means and that draws nothing: its nodes say it. Those
@@ -140,7 +139,8 @@ void add_formula_lines(const Family& family, const Graph& graph, std::vector<std
                                    : "'" + attributes.at(one.number).name.str() + "'";
       lines.push_back(what + " is " + print(one.formula, names) + ": " + describe(*node, names));
     }
-    for_each_region(*node, [&](const Region& region) { add_formula_lines(family, *region, lines); });
+    for_each_region(*node,
+                    [&](const Region& region) { add_formula_lines(family, *region, lines); });
   }
 }
 

@@ -4,8 +4,8 @@
 //   Family family = unify({at_2x16, at_3x23, at_5x12}, {.names = {"batch", "tokens"}});
 //   Graph graph = bind(family, {{"batch", 4}, {"tokens", 21}});
 //
-// The types of the example stay plain integers; `bind` works them out anew. A formula reads sizes of
-// earlier values, as the program did: `view(%linear, size=[size(%linear, 0), size(%linear, 1), 4])`.
+// The types of the example stay plain integers; `bind` works them out anew. A formula reads sizes
+// of earlier values, as the program did: `view(%x, size=[size(%x, 0), size(%x, 1), 4, 8])`.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "composit/ir/size_formula.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ir/graph.h"
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
+#include "composit/ir/size_formula.h"
 
 namespace composit {
 
@@ -41,17 +41,17 @@ struct FreeSize {
 
 // A size of a result that depends on values: rows that a mask selects.
 struct ValueSize {
-  std::string name;           // "nonzero_0": the value in the text of the example, and the axis
-  LazyTensor value;           // of the example
-  size_t axis = 0;            // of the value
+  std::string name;            // "nonzero_0": the value in the text of the example, and the axis
+  LazyTensor value;            // of the example
+  size_t axis = 0;             // of the value
   std::vector<int64_t> shown;  // by example
 };
 
 struct Family {
-  Graph example;                // of the first example
-  std::vector<FreeSize> sizes;  // in the order of inputs and axes
+  Graph example;                       // of the first example
+  std::vector<FreeSize> sizes;         // in the order of inputs and axes
   std::vector<ValueSize> value_sizes;  // in the order of nodes
-  Formulas formulas;            // of nodes of the example
+  Formulas formulas;                   // of nodes of the example
 
   // The number of formulas.
   size_t formula_count() const;
@@ -85,8 +85,8 @@ using SizeValues = std::map<std::string, int64_t>;
 // Takes these sizes into the ranges of `bind`: the family was compared with the program there.
 void widen(Family& family, const SizeValues& sizes);
 
-// "'size' is div(size(%conv2d_3, 2), 2): %upsample = aten::upsample_nearest2d.vec at unet.cpp:40", for
-// each formula that is no plain size.
+// "'size' is div(size(%conv2d_3, 2), 2): %upsample = aten::upsample_nearest2d.vec at unet.cpp:40",
+// for each formula that is no plain size.
 std::vector<std::string> formula_lines(const Family& family);
 // "%view = aten::view at gpt.cpp:31"
 std::string describe(const Node& node, const Names& names);

@@ -89,8 +89,7 @@ class Fitter {
     if (slope == 1)
       add(FitForm::shifted, leaf.near, shift > 0 ? size + shift : size - (-shift));
     else
-      add(FitForm::affine, leaf.near,
-          shift > 0 ? slope * size + shift : slope * size - (-shift));
+      add(FitForm::affine, leaf.near, shift > 0 ? slope * size + shift : slope * size - (-shift));
   }
 
   // Divisors that give the values by a quotient, a remainder, or the padding to a multiple.
@@ -104,7 +103,9 @@ class Fitter {
       const bool ceils = gives(numbers, [&](int64_t v) { return -floor_div(-v, c); });
       if (floors || ceils)
         add(FitForm::quotient, leaf.near,
-            floors && ceils ? exact_div(size, c) : floors ? div(size, c) : ceil_div(size, c));
+            floors && ceils ? exact_div(size, c)
+            : floors        ? div(size, c)
+                            : ceil_div(size, c));
       if (greatest >= c) continue;
       if (gives(numbers, [&](int64_t v) { return v % c; }))
         add(FitForm::remainder, leaf.near, mod(size, c));

@@ -35,8 +35,8 @@ std::optional<Strides> strides_of_view(const Type& type, const Dims& sizes) {
     if (!begun) step = type.strides[axis];
     begun = true;
     elements *= type.sizes[axis];
-    const bool goes_on = axis > 0 && (type.sizes[axis - 1] == 1 ||
-                                      type.strides[axis - 1] == elements * step);
+    const bool goes_on =
+        axis > 0 && (type.sizes[axis - 1] == 1 || type.strides[axis - 1] == elements * step);
     if (goes_on) continue;
     int64_t covered = 1;
     while (next > 0 && (covered < elements || sizes[next - 1] == 1)) {

@@ -8,9 +8,9 @@
 
 namespace composit {
 
-// The types that `node` has in place of `example`'s: sizes as `sizes` says, one list per output; all
-// else as in the example. Strides are those of views of the operands where the example's are; those
-// of an operand that is written in place; or dense in the example's order of axes.
+// The types that `node` has in place of `example`'s: sizes as `sizes` says, one list per output;
+// all else as in the example. Strides are those of views of the operands where the example's are;
+// those of an operand that is written in place; or dense in the example's order of axes.
 // `operation`: of both nodes; nullptr: there is none. `node` and `example` have the same operation
 // and as many operands.
 std::vector<Type> result_types(const Node& node, const Node& example, const Operation* operation,

@@ -10,7 +10,7 @@
 
 namespace composit {
 
-// The property of captures that a family gave: strides of results are LibTorch's choice.
+// The property of captures that a family gave: their composites have no recorded inside.
 inline constexpr const char* kOfFamily = "of_family";
 
 // The capture of the first example as that of the family.
@@ -18,8 +18,8 @@ SavedCapture with_family(SavedCapture example, const Family& family);
 // UserError for a capture that is no family.
 Family family_of(const SavedCapture& saved);
 bool is_family(const SavedCapture& saved);
-// The family at these sizes as a capture. Its example inputs are those of the first example, repeated
-// or cut; it has no example outputs. UserError as of `bind`.
+// The family at these sizes as a capture. Its example inputs are those of the first example,
+// repeated or cut; it has no example outputs. UserError as of `bind`.
 SavedCapture bound_capture(const SavedCapture& saved, const Family& family,
                            const SizeValues& sizes);
 // The array with each axis repeated or cut to these sizes, as many.

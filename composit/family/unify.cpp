@@ -7,11 +7,11 @@
 
 #include "composit/family/bind.h"
 #include "composit/family/fit.h"
-#include "composit/ir/integers.h"
 #include "composit/family/unify_check.h"
 #include "composit/ir/error.h"
-#include "composit/ir/print.h"
+#include "composit/ir/integers.h"
 #include "composit/ir/literal.h"
+#include "composit/ir/print.h"
 #include "composit/ir/words.h"
 #include "composit/ops/operations.h"
 
@@ -98,13 +98,14 @@ class Unifier {
       const Node &a = *first[n], &b = *other[n];
       if (a.op() != b.op() || a.arguments() != b.arguments() ||
           a.outputs().size() != b.outputs().size())
-        refuse(a, "examples 1 and " + std::to_string(g + 1) + " differ in structure: the second has " +
-                      describe(b, Names(*graphs_[g])) + " here");
+        refuse(a, "examples 1 and " + std::to_string(g + 1) +
+                      " differ in structure: the second has " + describe(b, Names(*graphs_[g])) +
+                      " here");
     }
     if (first.size() != other.size())
-      throw UserError("[unify] examples 1 and " + std::to_string(g + 1) + " differ in structure: " +
-                      std::to_string(first.size()) + " and " + std::to_string(other.size()) +
-                      " nodes");
+      throw UserError("[unify] examples 1 and " + std::to_string(g + 1) +
+                      " differ in structure: " + std::to_string(first.size()) + " and " +
+                      std::to_string(other.size()) + " nodes");
   }
 
   bool same_value(const LazyTensor& a, size_t g, const LazyTensor& b) const {
@@ -307,7 +308,8 @@ class Unifier {
       refuse(node, "expected an expression of sizes for " + what + ", received " + list_of(values) +
                        shown_sizes());
     const SizeFormula best = found[0].formula;
-    doubts_.integers.push_back({describe(node, *names_), what, std::move(found), std::move(leaves)});
+    doubts_.integers.push_back(
+        {describe(node, *names_), what, std::move(found), std::move(leaves)});
     return best;
   }
 
@@ -369,9 +371,10 @@ void expect_shown_apart(const Family& family) {
                       " different numbers for " + size.name + ", received " + list_of(size.shown) +
                       ": add an example with another one");
     if (*different.begin() <= 1)
-      throw UserError("[unify] " + size.name + " = " + std::to_string(*different.begin()) +
-                      " in an example: a program may take another path there; show sizes from 2 on, "
-                      "and check the family at this one");
+      throw UserError(
+          "[unify] " + size.name + " = " + std::to_string(*different.begin()) +
+          " in an example: a program may take another path there; show sizes from 2 on, "
+          "and check the family at this one");
   }
 }
 
@@ -407,7 +410,8 @@ Family unify(const std::vector<Graph>& examples, const UnifyOptions& options) {
   std::vector<const Graph*> graphs;
   for (const Graph& example : examples) closed.push_back(without_incidentals(example));
   for (const Graph& example : closed) graphs.push_back(&example);
-  Family family{.example = closed[0], .sizes = free_sizes(closed), .value_sizes = {}, .formulas = {}};
+  Family family{
+      .example = closed[0], .sizes = free_sizes(closed), .value_sizes = {}, .formulas = {}};
   set_names(family.sizes, options.names);
   expect_shown_apart(family);
   Doubts doubts;

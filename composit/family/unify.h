@@ -4,10 +4,10 @@
 //
 // Axes of inputs that differ between examples are free sizes; those with the same numbers in all
 // examples are one size. The graphs must be alike node by node but for integers. An integer that
-// differs is the simplest formula over sizes of earlier values that gives it in every example, those
-// of the node's operands first; if another formula as simple gives another number at sizes within
-// the range that was shown, one more example is asked for. At the end the family is bound to the
-// sizes of each example, which must give that example's graph.
+// differs is the simplest formula over sizes of earlier values that gives it in every example,
+// those of the node's operands first; if another formula as simple gives another number at sizes
+// within the range that was shown, one more example is asked for. At the end the family is bound to
+// the sizes of each example, which must give that example's graph.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ struct UnifyOptions {
   std::vector<std::string> names = {};
 };
 
-// The sizes of inputs that differ between examples, called by input and axis. UserError where inputs
-// have another number of axes.
+// The sizes of inputs that differ between examples, called by input and axis. UserError where
+// inputs have another number of axes.
 std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples);
 
 // Thrown where one more example tells what is right.

@@ -22,8 +22,8 @@ std::string text_of(const SizeValues& sizes) {
   return text;
 }
 
-// Sizes at which formulas are compared: the ends, and points between, where each size goes through its
-// range at a pace of its own. Ranges of few numbers are seen as a whole.
+// Sizes at which formulas are compared: the ends, and points between, where each size goes through
+// its range at a pace of its own. Ranges of few numbers are seen as a whole.
 std::vector<SizeValues> points_within(const Family& family) {
   constexpr int64_t kPoints = 40;
   constexpr int64_t kPaces[] = {1, 7, 11, 13, 17, 19, 23, 29};
@@ -90,8 +90,11 @@ std::optional<Binding> bound_at(const Family& family, const SizeValues& sizes) {
     return bind_types(family, input_types(family, sizes), value_sizes);
   } catch (const UserError& error) {
     if (!value_sizes.empty()) return std::nullopt;
-    throw ExampleWanted("[unify] at " + text_of(sizes) + ", within what was shown, formulas lead to "
-                        "an error: " + error.what() + "; add an example there", sizes);
+    throw ExampleWanted("[unify] at " + text_of(sizes) +
+                            ", within what was shown, formulas lead to "
+                            "an error: " +
+                            error.what() + "; add an example there",
+                        sizes);
   }
 }
 
@@ -150,11 +153,11 @@ void expect_one_meaning(const Family& family, const Ambiguity& integer) {
     if (!number) continue;
     const Names names(family.example);
     const auto size = only_size(other.formula);
-    const std::string what =
-        "[unify] " + integer.node + ": " + integer.what + " may be " +
-        print(integer.fits[0].formula, names) + " or " + print(other.formula, names) +
-        ", which differ where " + print(composit::size_of(size->first, size->second), names) +
-        " is " + std::to_string(*number) + ": add an example there";
+    const std::string what = "[unify] " + integer.node + ": " + integer.what + " may be " +
+                             print(integer.fits[0].formula, names) + " or " +
+                             print(other.formula, names) + ", which differ where " +
+                             print(composit::size_of(size->first, size->second), names) + " is " +
+                             std::to_string(*number) + ": add an example there";
     const auto sizes = sizes_with(family, *size, *number);
     if (!sizes) throw UserError(what);
     throw ExampleWanted(what, *sizes);

@@ -12,9 +12,9 @@ namespace composit {
 
 // An integer that several formulas give in all examples.
 struct Ambiguity {
-  std::string node;        // "%view = aten::view at gpt.cpp:31"
-  std::string what;        // "'size'"
-  std::vector<Fit> fits;   // the first is taken
+  std::string node;              // "%view = aten::view at gpt.cpp:31"
+  std::string what;              // "'size'"
+  std::vector<Fit> fits;         // the first is taken
   std::vector<SizeLeaf> leaves;  // the sizes that they read
   // The least and the greatest number that an example has for a size among `leaves`.
   std::pair<int64_t, int64_t> range_of(const LazyTensor& tensor, size_t axis) const;
@@ -34,7 +34,8 @@ struct Doubts {
 void expect_examples_again(const Family& family, const std::vector<Graph>& examples);
 
 // UserError that names a node and sizes within the range that was shown at which two formulas for
-// one integer differ, or two sizes that formulas may have meant and that examples do not tell apart.
+// one integer differ, or two sizes that formulas may have meant and that examples do not tell
+// apart.
 void expect_one_meaning(const Family& family, const Doubts& doubts);
 
 }  // namespace composit

@@ -36,7 +36,7 @@ struct SavedCapture {
   std::string producer = {};              // "torch 2.13.0"
   std::vector<std::string> schemas = {};  // full text, of every operation used
   std::map<std::string, std::string> properties =
-      {};  // structure of arguments and results, generator states, notes
+      {};                  // structure of arguments and results, generator states, notes
   Formulas formulas = {};  // of a family (composit/family/family.h), in place of integers
   std::vector<Array> example_inputs =
       {};  // one per input of the graph, of the run that was captured

@@ -59,7 +59,8 @@
 //   * An array's elements stand in row-major order, those an axis of stride 0 repeats only once:
 //     decimal, true, false, complex(re, im), or the bits in hexadecimal. `@` names an array of the
 //     store.
-//   * Where formulas are read (`ParseOptions::formulas`), one may stand in place of an integer of an
+//   * Where formulas are read (`ParseOptions::formulas`), one may stand in place of an integer of
+//   an
 //     attribute, and of a size of a node's result: composit/ir/size_formula.h. The graph has the
 //     integer that it gives.
 //   * `opaque("...")` is printed, but names an object of a process: reading it is an error.
@@ -92,8 +93,8 @@ struct ParseOptions {
   int first_line = 1;                  // number of the text's first line in that file
   // Takes the formulas that stand in place of integers. Without it the text has none.
   Formulas* formulas = nullptr;
-  // Reads what follows the graph; `find` gives the values of the graph by name (without "%"), absent
-  // ones for other names. Without it nothing may follow.
+  // Reads what follows the graph; `find` gives the values of the graph by name (without "%"),
+  // absent ones for other names. Without it nothing may follow.
   using Find = std::function<LazyTensor(std::string_view name)>;
   std::function<void(Lexer& lexer, const Find& find)> rest = nullptr;
 };

@@ -110,9 +110,8 @@ int64_t Parser::integer_or_formula() {
   if (formula.kind() == SizeFormula::Kind::constant) return formula.constant();
   place_.formulas.push_back({place_.of, place_.number, position, formula});
   try {
-    return formula.evaluate([](const LazyTensor& tensor, size_t axis) {
-      return tensor.sizes().at(axis);
-    });
+    return formula.evaluate(
+        [](const LazyTensor& tensor, size_t axis) { return tensor.sizes().at(axis); });
   } catch (const UserError& error) {
     lexer_.fail(offset, error.what());
   }

@@ -13,7 +13,10 @@ namespace composit {
 class Parser {
  public:
   Parser(std::string_view text, const ParseOptions& options)
-      : lexer_(text, options.file, options.first_line), arrays_(options.arrays), formulas_(options.formulas), rest_(options.rest) {}
+      : lexer_(text, options.file, options.first_line),
+        arrays_(options.arrays),
+        formulas_(options.formulas),
+        rest_(options.rest) {}
 
   Graph run();
 

@@ -21,12 +21,13 @@ struct SizeFormula::Part {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, Kind>, 6> kFunctions = {{{"div", Kind::div},
-                                                                          {"ceil_div", Kind::ceil_div},
-                                                                          {"exact_div", Kind::exact_div},
-                                                                          {"mod", Kind::mod},
-                                                                          {"min", Kind::min},
-                                                                          {"max", Kind::max}}};
+constexpr std::array<std::pair<std::string_view, Kind>, 6> kFunctions = {
+    {{"div", Kind::div},
+     {"ceil_div", Kind::ceil_div},
+     {"exact_div", Kind::exact_div},
+     {"mod", Kind::mod},
+     {"min", Kind::min},
+     {"max", Kind::max}}};
 
 std::string_view word_of(Kind kind) {
   for (const auto& [word, function] : kFunctions)
@@ -203,8 +204,8 @@ class FormulaReader {
     const Token name = lexer_.take(TokenKind::name, "a tensor");
     const LazyTensor tensor = find_(name.text);
     if (!tensor)
-      lexer_.fail(name.offset, "expected a name defined before, received '%" +
-                                   std::string(name.text) + "'");
+      lexer_.fail(name.offset,
+                  "expected a name defined before, received '%" + std::string(name.text) + "'");
     lexer_.expect(",");
     const size_t offset = lexer_.peek().offset;
     const int64_t axis = integer();
@@ -227,9 +228,8 @@ SizeFormula::SizeFormula(int64_t constant)
 
 SizeFormula SizeFormula::size(LazyTensor tensor, size_t axis) {
   COMPOSIT_ASSERT(tensor.defined(), "a size formula reads an absent tensor");
-  return SizeFormula(std::make_shared<const Part>(Part{.kind = Kind::size,
-                                                       .number = static_cast<int64_t>(axis),
-                                                       .tensor = std::move(tensor)}));
+  return SizeFormula(std::make_shared<const Part>(
+      Part{.kind = Kind::size, .number = static_cast<int64_t>(axis), .tensor = std::move(tensor)}));
 }
 
 SizeFormula SizeFormula::call(Kind function, SizeFormula left, SizeFormula right) {

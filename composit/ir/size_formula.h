@@ -1,4 +1,4 @@
-// Integers that follow from the sizes of tensors: what a program wrote where it wrote `x.size(0) * 4`.
+// Integers that follow from the sizes of tensors, as `4 * x.size(0)` in a program.
 //
 //   SizeFormula rows = size_of(x, 0) * size_of(x, 1);
 //   rows.evaluate([](const LazyTensor& tensor, size_t axis) { return tensor.sizes()[axis]; });
@@ -14,9 +14,9 @@
 //   function = "div" | "ceil_div" | "exact_div" | "mod" | "min" | "max"
 // ```
 //
-// `div` rounds towards minus infinity, `ceil_div` towards plus infinity, and `exact_div` refuses what
-// leaves a remainder; `mod` has the sign of its second argument: a == div(a, b) * b + mod(a, b).
-// Immutable; formulas share their parts.
+// `div` rounds towards minus infinity, `ceil_div` towards plus infinity, and `exact_div` refuses
+// what leaves a remainder; `mod` has the sign of its second argument: a == div(a, b) * b + mod(a,
+// b). Immutable; formulas share their parts.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class SizeFormula {
   static SizeFormula call(Kind function, SizeFormula left, SizeFormula right);
 
   Kind kind() const;
-  int64_t constant() const;         // of a constant
+  int64_t constant() const;          // of a constant
   const LazyTensor& tensor() const;  // of a size
   size_t axis() const;               // of a size
   const SizeFormula& left() const;   // of a function

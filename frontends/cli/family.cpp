@@ -25,8 +25,7 @@ composit::SizeValues size_values(const std::vector<std::string>& texts) {
     const auto number = sign == std::string::npos
                             ? std::nullopt
                             : composit::parse_int(std::string_view(text).substr(sign + 1));
-    if (!number)
-      throw UserError("[bind] expected sizes as tokens=96, received '" + text + "'");
+    if (!number) throw UserError("[bind] expected sizes as tokens=96, received '" + text + "'");
     sizes[text.substr(0, sign)] = *number;
   }
   return sizes;

@@ -1,6 +1,6 @@
 // The command line: `flashlight show|list|diff|check|emit|run|plan|compile FOLDER`,
-// `flashlight unify|bind`, `flashlight import FILE`, `flashlight capture -- COMMAND…`, `flashlight ops|passes|env`. See
-// `flashlight --help`.
+// `flashlight unify|bind`, `flashlight import FILE`, `flashlight capture -- COMMAND…`, `flashlight
+// ops|passes|env`. See `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -83,9 +83,10 @@ CLI::App* add_unify(CLI::App& app, cli::UnifyArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "unify", "make a family of captures of one program at three sizes or more");
   command->add_option("FOLDERS", arguments.folders, "saved captures")->required();
-  command->add_option("--names", arguments.names,
-                      "of the sizes that differ, in the order of inputs and axes, as in\n"
-                      "batch,tokens")
+  command
+      ->add_option("--names", arguments.names,
+                   "of the sizes that differ, in the order of inputs and axes, as in\n"
+                   "batch,tokens")
       ->delimiter(',');
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   return command;

@@ -43,9 +43,9 @@ TEST(SizeFormula, PrintsAsItIsRead) {
   const Values v;
   for (const char* text :
        {"size(%x, 0)", "size(%x, 1) + 3", "2 * size(%y, 0) - 1", "size(%x, 0) * size(%y, 0)",
-        "(size(%x, 0) + 1) * size(%y, 0)", "size(%x, 0) - (size(%y, 0) - 1)",
-        "div(size(%x, 1), 4)", "ceil_div(size(%x, 1) + 1, 3)", "exact_div(size(%x, 1), 8)",
-        "mod(0 - size(%y, 0), 4)", "min(size(%x, 1), 20)", "max(size(%relu, 0), 3)", "7", "-7"})
+        "(size(%x, 0) + 1) * size(%y, 0)", "size(%x, 0) - (size(%y, 0) - 1)", "div(size(%x, 1), 4)",
+        "ceil_div(size(%x, 1) + 1, 3)", "exact_div(size(%x, 1), 8)", "mod(0 - size(%y, 0), 4)",
+        "min(size(%x, 1), 20)", "max(size(%relu, 0), 3)", "7", "-7"})
     EXPECT_EQ(print(v.read(text), v.names), text);
 }
 
@@ -129,15 +129,33 @@ Known random_formula(Random& random, const Values& v, int depth) {
   double value = 0;
   bool legal = a.legal && b.legal;
   switch (kind) {
-    case Kind::add: value = a.value + b.value; break;
-    case Kind::subtract: value = a.value - b.value; break;
-    case Kind::multiply: value = a.value * b.value; break;
-    case Kind::min: value = std::fmin(a.value, b.value); break;
-    case Kind::max: value = std::fmax(a.value, b.value); break;
-    case Kind::div: value = std::floor(a.value / b.value); break;
-    case Kind::ceil_div: value = std::ceil(a.value / b.value); break;
-    case Kind::exact_div: value = a.value / b.value; legal &= value == std::floor(value); break;
-    default: value = a.value - std::floor(a.value / b.value) * b.value;
+    case Kind::add:
+      value = a.value + b.value;
+      break;
+    case Kind::subtract:
+      value = a.value - b.value;
+      break;
+    case Kind::multiply:
+      value = a.value * b.value;
+      break;
+    case Kind::min:
+      value = std::fmin(a.value, b.value);
+      break;
+    case Kind::max:
+      value = std::fmax(a.value, b.value);
+      break;
+    case Kind::div:
+      value = std::floor(a.value / b.value);
+      break;
+    case Kind::ceil_div:
+      value = std::ceil(a.value / b.value);
+      break;
+    case Kind::exact_div:
+      value = a.value / b.value;
+      legal &= value == std::floor(value);
+      break;
+    default:
+      value = a.value - std::floor(a.value / b.value) * b.value;
   }
   if (kind >= Kind::div && kind <= Kind::mod) legal &= b.value != 0;
   return {SizeFormula::call(kind, a.formula, b.formula), value, legal};

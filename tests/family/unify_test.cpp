@@ -99,7 +99,9 @@ TEST(Unify, FormsOfFormulas) {
   expect_formula(filled([](int64_t, int64_t t) { return ints({2 * t + 1}); }),
                  "2 * size(%x, 1) + 1");
   expect_formula(filled([](int64_t, int64_t t) { return ints({t / 3}); }), "div(size(%x, 1), 3)");
-  expect_formula(filled([](int64_t, int64_t t) { return ints({t, (8 - t % 8) % 8}); }),
+  expect_formula(filled([](int64_t, int64_t t) {
+                   return ints({t, (8 - t % 8) % 8});
+                 }),
                  "mod(0 - size(%x, 1), 8)");
 }
 
@@ -128,7 +130,9 @@ TEST(Unify, APieceThatAnExampleShowsIsRefused) {
             "received 3, 4, 5 for batch 2, 4, 5; tokens 16, 23, 12");
   // Nobody showed it: within what was shown the family is right, and outside it is refused.
   const Family family = family_of(program, {{4, 16}, {6, 23}, {7, 12}});
-  EXPECT_EQ(user_error([&] { bind(family, {{"batch", 2}, {"tokens", 16}}); }).value_or(""),
+  EXPECT_EQ(user_error([&] {
+              bind(family, {{"batch", 2}, {"tokens", 16}});
+            }).value_or(""),
             "[bind] batch = 2: shown from 4 to 7; add an example there");
 }
 
@@ -162,14 +166,17 @@ TEST(Unify, NobodyKnowsHowEvenExamplesRound) {
   const std::vector<Sizes> even = {{2, 16}, {3, 24}, {7, 10}};
   expect_right(program, even, {{4, 20}, {6, 12}});
   const Family family = family_of(program, even);
-  EXPECT_EQ(user_error([&] { bind(family, {{"batch", 2}, {"tokens", 13}}); }).value_or(""),
+  EXPECT_EQ(user_error([&] {
+              bind(family, {{"batch", 2}, {"tokens", 13}});
+            }).value_or(""),
             "[bind] tokens = 13: all examples are 10 and a multiple of 2; add an example between");
 }
 
 TEST(Unify, AnotherPathIsAnotherStructure) {
   const Program program = [](const LazyTensor& x, int64_t, int64_t tokens) {
-    return tokens % 8 == 0 ? x : call("aten::constant_pad_nd", {x, ints({0, 0, 0, 8 - tokens % 8}),
-                                                                 Scalar(0.0)});
+    return tokens % 8 == 0
+               ? x
+               : call("aten::constant_pad_nd", {x, ints({0, 0, 0, 8 - tokens % 8}), Scalar(0.0)});
   };
   EXPECT_THAT(error_of(program, kExamples),
               HasSubstr("[unify] examples 1 and 2 differ in structure: 1 and 2 nodes"));
@@ -224,7 +231,9 @@ TEST(Unify, RowsThatDependOnValuesAreSizesOfTheirOwn) {
   EXPECT_EQ(name, "nonzero_0");
   EXPECT_EQ(print(bind(family, {{"batch", 4}, {"tokens", 20}, {name, 37}})),
             print(without_incidentals(at(4, 20, 37))));
-  EXPECT_EQ(user_error([&] { bind(family, {{"batch", 4}, {"tokens", 20}}); }).value_or(""),
+  EXPECT_EQ(user_error([&] {
+              bind(family, {{"batch", 4}, {"tokens", 20}});
+            }).value_or(""),
             "[bind] expected a number for the size 'nonzero_0' of aten::nonzero, which depends on "
             "values");
   EXPECT_EQ(print(parse_family(print(family))), print(family));
@@ -236,8 +245,11 @@ TEST(Unify, StridesFollowViewsAndTheOrderOfAxes) {
     Type type = turned.type();
     type.strides = {1, tokens * 8, 8};
     // As LibTorch has it: a permutation shows the same memory, relu keeps the order of axes.
-    const LazyTensor view =
-        NodeSpec("aten::permute").tensor(x).attribute("dims", int_list({2, 0, 1})).output(type).make();
+    const LazyTensor view = NodeSpec("aten::permute")
+                                .tensor(x)
+                                .attribute("dims", int_list({2, 0, 1}))
+                                .output(type)
+                                .make();
     const LazyTensor relu = NodeSpec("aten::relu").tensor(view).output(type).make();
     Type part = type;
     part.sizes = {8, batch, tokens / 2};
@@ -280,7 +292,9 @@ TEST(Bind, SizesOfInputsHaveToAgree) {
   };
   EXPECT_EQ(sizes_of_inputs(family, types({4, 20}, {20, 3})),
             (SizeValues{{"batch", 4}, {"tokens", 20}}));
-  EXPECT_EQ(user_error([&] { sizes_of_inputs(family, types({4, 20}, {21, 3})); }).value_or(""),
+  EXPECT_EQ(user_error([&] {
+              sizes_of_inputs(family, types({4, 20}, {21, 3}));
+            }).value_or(""),
             "[bind] input 'y', axis 0: expected tokens = 20 as elsewhere, received 21");
   EXPECT_EQ(user_error([&] {
               expect_inputs(family, {{"batch", 4}, {"tokens", 20}}, types({4, 20}, {20, 4}));

@@ -432,9 +432,8 @@ const std::map<std::string, void (*)()>& causes() {
       {"[program] the derivative takes '…', which is packed, and gone: …",
        derivative_without_the_model},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
-  static const auto all =
-      flashlight::test::with_family_causes(
-          flashlight::test::with_backend_causes(flashlight::test::with_foreign_causes(table)));
+  static const auto all = flashlight::test::with_family_causes(
+      flashlight::test::with_backend_causes(flashlight::test::with_foreign_causes(table)));
   return all;
 }
 

@@ -55,8 +55,9 @@ void too_few_names() {
                example(at::ones({2, 3})), example(at::ones({4, 3})), example(at::ones({5, 3})));
 }
 void a_range_that_does_not_hold() {
-  trace_family(FamilySettings{.ranges = {{"rows", 2, 60}}},
-               Program([](const at::Tensor& x) { return x.slice(0, 0, std::min<int64_t>(x.size(0), 40)) + 1; }),
+  trace_family(FamilySettings{.ranges = {{"rows", 2, 60}}}, Program([](const at::Tensor& x) {
+                 return x.slice(0, 0, std::min<int64_t>(x.size(0), 40)) + 1;
+               }),
                [](const composit::SizeValues& sizes) {
                  return std::tuple(at::ones({sizes.at("rows"), 3}));
                });
@@ -68,12 +69,12 @@ void a_range_of_two() {
                });
 }
 void loaded_as_a_capture() {
-  const composit::TemporaryFolder folder;
+  const composit::test::TemporaryFolder folder;
   family_of(sines, {2, 4, 5}).save(folder.path() / "family");
   load(folder.path() / "family");
 }
 void loaded_as_a_family() {
-  const composit::TemporaryFolder folder;
+  const composit::test::TemporaryFolder folder;
   trace(sines, at::ones({3})).save(folder.path() / "capture");
   load_family(folder.path() / "capture");
 }
@@ -96,7 +97,8 @@ Causes with_family_causes(Causes others) {
       {"[unify] …: expected '…' to differ in integers only, received … in example … and … in "
        "example …",
        float_of_a_size},
-      {"[unify] expected a name for each of the … sizes that differ (…), received …", too_few_names},
+      {"[unify] expected a name for each of the … sizes that differ (…), received …",
+       too_few_names},
       {"[bind] … = …: shown from … to …; add an example there", outside},
       {"[bind] … = …: all examples are … and a multiple of …; add an example between", between},
       {"[bind] expected a number for the size '…'", no_number},

@@ -8,7 +8,7 @@
 
 #include "examples/models/bert.h"
 #include "examples/models/resnet.h"
-#include "flashlight/compile.h"
+#include "flashlight/compiled_family.h"
 #include "tests/user_error.h"
 
 namespace flashlight {
@@ -44,14 +44,13 @@ models::BertModel small_bert() {
 
 template <class Model, class... Inputs>
 auto bert_family(Model& model, const Inputs&... sizes) {
-  const FamilySettings settings{
-      .names = {"batch", "tokens"},
-      .trace = {{}, named_tensors(model)}};
+  const FamilySettings settings{.names = {"batch", "tokens"}, .trace = {{}, named_tensors(model)}};
   const auto run = [model = model.ptr()](const at::Tensor& ids, const at::Tensor& seen) {
     const models::BertOutput out = model->forward(ids, seen);
     return Tensors{out.last_hidden_state, out.pooler_output};
   };
-  return trace_family(settings, run, example(words(sizes[0], sizes[1]), all_seen(sizes[0], sizes[1]))...);
+  return trace_family(settings, run,
+                      example(words(sizes[0], sizes[1]), all_seen(sizes[0], sizes[1]))...);
 }
 using Sizes = std::array<int64_t, 2>;
 
@@ -105,11 +104,23 @@ TEST_F(FamilyOfBert, ABoundCaptureIsSavedDifferentiatedAndCompiled) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "bound_bert";
   captured.save(folder);
   expect_same_bits(load(folder)(ids, seen), expected);
-  for (const CompileSettings& settings : {CompileSettings{.backend = Cpp{}}, CompileSettings{.backend = Mosaic{}}}) {
+  for (const CompileSettings& settings :
+       {CompileSettings{.backend = Cpp{}}, CompileSettings{.backend = Mosaic{}}}) {
     const Tensors results = compile(captured, settings)(ids, seen);
     for (size_t i = 0; i < expected.size(); ++i)
       EXPECT_LT((results[i] - expected[i]).abs().max().item<float>(), 1e-5);
   }
+}
+
+TEST_F(FamilyOfBert, IsCompiledOncePerSizes) {
+  const auto fast = compile(family_, {.backend = Cpp{}});
+  for (const auto& [batch, tokens] : {Sizes{4, 21}, Sizes{2, 13}, Sizes{4, 21}}) {
+    const at::Tensor ids = words(batch, tokens), seen = all_seen(batch, tokens);
+    const Tensors results = fast(ids, seen), expected = eager(ids, seen);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_LT((results[i] - expected[i]).abs().max().item<float>(), 1e-5);
+  }
+  EXPECT_EQ(fast.programs(), 2U);
 }
 
 TEST_F(FamilyOfBert, OneMoreExampleWidensIt) {
@@ -136,9 +147,9 @@ TEST(Family, OfResNetHoldsForAllImages) {
   const auto image = [](int64_t batch, int64_t height, int64_t width) {
     return torch::randn({batch, 3, height, width});
   };
-  auto family = trace_family(FamilySettings{.names = {"batch", "height", "width"}}, model,
-                             example(image(2, 64, 97)), example(image(3, 75, 66)),
-                             example(image(5, 50, 83)));
+  auto family =
+      trace_family(FamilySettings{.names = {"batch", "height", "width"}}, model,
+                   example(image(2, 64, 97)), example(image(3, 75, 66)), example(image(5, 50, 83)));
   for (const at::Tensor& x : {image(4, 71, 90), image(2, 51, 67), image(3, 66, 66)})
     EXPECT_TRUE(torch::equal(family(x), model->forward(x)));
 }
@@ -194,19 +205,18 @@ TEST(Family, AnotherPathIsRefused) {
 }
 
 TEST(Family, APieceOnOneSideIsRefused) {
-  EXPECT_THAT(error_of([](const at::Tensor& x) {
-                return x.slice(0, 0, std::max<int64_t>(x.size(0) - 2, 1));
-              },
-                       kSizes),
-              HasSubstr("expected an expression of sizes for 'end', received 1, 1, 3"));
+  EXPECT_THAT(
+      error_of(
+          [](const at::Tensor& x) { return x.slice(0, 0, std::max<int64_t>(x.size(0) - 2, 1)); },
+          kSizes),
+      HasSubstr("expected an expression of sizes for 'end', received 1, 1, 3"));
 }
 
 TEST(Family, AFloatOfASizeIsRefused) {
-  EXPECT_THAT(error_of([](const at::Tensor& x) {
-                return x / std::sqrt(static_cast<double>(x.size(1)));
-              },
-                       kSizes),
-              HasSubstr("to differ in integers only"));
+  EXPECT_THAT(
+      error_of([](const at::Tensor& x) { return x / std::sqrt(static_cast<double>(x.size(1))); },
+               kSizes),
+      HasSubstr("to differ in integers only"));
 }
 
 TEST(Family, ACheckFindsWhatNobodyShowed) {
@@ -225,12 +235,16 @@ TEST(Family, ACheckFindsWhatNobodyShowed) {
 TEST(Family, ArgumentsAreThoseOfTheExamples) {
   torch::NoGradGuard no_grad;
   const auto program = [](const at::Tensor& x) { return x.relu(); };
-  auto family = trace_family(FamilySettings{.names = {"batch"}}, program,
-                             example(torch::randn({4, 3})), example(torch::randn({6, 3})),
-                             example(torch::randn({7, 3})));
-  EXPECT_EQ(user_error([&] { family(torch::randn({5, 4})); }).value_or(""),
+  auto family =
+      trace_family(FamilySettings{.names = {"batch"}}, program, example(torch::randn({4, 3})),
+                   example(torch::randn({6, 3})), example(torch::randn({7, 3})));
+  EXPECT_EQ(user_error([&] {
+              family(torch::randn({5, 4}));
+            }).value_or(""),
             "[bind] input 'input_0': expected float32[5, 3], received float32[5, 4]");
-  EXPECT_THAT(user_error([&] { family(torch::randn({5, 3, 1})); }).value_or(""),
+  EXPECT_THAT(user_error([&] {
+                family(torch::randn({5, 3, 1}));
+              }).value_or(""),
               HasSubstr("expected 2 axes, received 3"));
 }
 

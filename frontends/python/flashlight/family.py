@@ -121,6 +121,11 @@ class Family:
         self._captures.append(capture)
         self._bound.clear()
 
+    def compile(self, backend: str = "cpp", **options: Any) -> "CompiledFamily":
+        """Compiled code for all sizes: a program for each, made at the first call there. Options as of
+        `Capture.compile`."""
+        return CompiledFamily(self, backend, options)
+
     def assumptions(self) -> list[str]:
         """What was shown, what was checked, what is fitted; what the first example assumes."""
         return self._native.assumptions()
@@ -167,3 +172,27 @@ class Family:
 
     def _for(self, inputs, kwargs) -> Capture:
         return self.at(**self._native.sizes_of_call(self._tensors(inputs, kwargs)))
+
+
+class CompiledFamily:
+    """Compiled code for all sizes of a family, called like the program."""
+
+    def __init__(self, family: Family, backend: str, options: dict):
+        if family._native.value_sizes:
+            raise Error("[compile] expected a family whose sizes do not depend on values, received "
+                        f"one where '{family._native.value_sizes[0]}' does")
+        self._family, self._backend, self._options = family, backend, options
+        self._programs: dict[tuple, Any] = {}
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        tensors = self._family._tensors(inputs, kwargs)
+        sizes = self._family._native.sizes_of_call(tensors)
+        key = tuple(sorted(sizes.items()))
+        if key not in self._programs:
+            self._programs[key] = self._family.at(**sizes).compile(self._backend, **self._options)
+        return self._programs[key](*inputs, **kwargs)
+
+    @property
+    def programs(self) -> int:
+        """The number of programs made so far."""
+        return len(self._programs)

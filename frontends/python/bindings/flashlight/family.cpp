@@ -20,13 +20,14 @@ FamilyBase of_examples(const std::vector<CaptureBase>& examples,
   return unlocked([&] { return FamilyBase(examples, {.names = names}); });
 }
 
-// `arguments_at` gives tensors and their structure as text for sizes by name; `capture` captures the
-// program on these tensors.
+// `arguments_at` gives tensors and their structure as text for sizes by name; `capture` captures
+// the program on these tensors.
 FamilyBase over(
     const std::function<std::pair<Tensors, std::string>(const composit::SizeValues&)>& arguments_at,
     const std::function<CaptureBase(const Tensors&)>& capture, const std::vector<RangeRow>& rows) {
   FamilySettings settings;
-  for (const auto& [name, low, high, step] : rows) settings.ranges.push_back({name, low, high, step});
+  for (const auto& [name, low, high, step] : rows)
+    settings.ranges.push_back({name, low, high, step});
   return FamilyBase::over(
       [&](const composit::SizeValues& sizes) {
         auto [tensors, structure] = arguments_at(sizes);
@@ -48,16 +49,26 @@ void add_family(py::module_& module) {
   py::class_<FamilyBase>(module, "Family")
       .def(py::init(&of_examples))
       .def_static("load", &FamilyBase::load)
-      .def_property_readonly(
-          "graph", [](const FamilyBase& family) { return family.family().example; })
+      .def_property_readonly("graph",
+                             [](const FamilyBase& family) { return family.family().example; })
       .def_property_readonly("sizes", &sizes_of)
+      .def_property_readonly("value_sizes",
+                             [](const FamilyBase& family) {
+                               std::vector<std::string> names;
+                               for (const auto& size : family.family().value_sizes)
+                                 names.push_back(size.name);
+                               return names;
+                             })
       .def_property_readonly("argument_structure",
                              [](const FamilyBase& f) { return str(f.argument_structure()); })
       .def("text",
            [](const FamilyBase& family) {
              return composit::print(family.family(), {.inline_elements = 8, .brief = true});
            })
-      .def("sizes_of_call", [](const FamilyBase& f, const Tensors& arguments) { return unlocked([&] { return f.sizes_of_call(arguments); }); })
+      .def("sizes_of_call",
+           [](const FamilyBase& f, const Tensors& arguments) {
+             return unlocked([&] { return f.sizes_of_call(arguments); });
+           })
       .def("at", &FamilyBase::at)
       .def("call",
            [](const FamilyBase& family, const Tensors& arguments) {

@@ -1,0 +1,49 @@
+// Makes captures of graphs that a family gives. For the files of families only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/family/bind.h"
+#include "composit/io/saved_capture.h"
+#include "flashlight/capture_state.h"
+#include "flashlight/family.h"
+
+namespace flashlight {
+
+// Reads the insides of captures.
+class FamilyMaker {
+ public:
+  static const CaptureBase::State& inside(const CaptureBase& capture) { return capture.now(); }
+  // The example's graph with what it leaves in `.grad`.
+  static composit::Graph graph_of(const CaptureBase& capture) {
+    return capture.now().replayed.graph;
+  }
+  static std::vector<composit::Graph> graphs_of(const std::vector<CaptureBase>& examples);
+  // UserError where the captures are not of one program on arguments of one structure.
+  static void expect_alike(const std::vector<CaptureBase>& examples);
+
+  // A capture whose graph is `graph`, with the tensors and the program of an example.
+  static CaptureBase bound(const CaptureBase& example, const composit::Graph& graph);
+  // The outputs of a part of the example's graph, of whatever sizes.
+  static std::vector<at::Tensor> run_part(const CaptureBase& example, const composit::Graph& part,
+                                          const std::vector<at::Tensor>& arguments);
+  // The example's program on other arguments.
+  static CaptureBase run(const CaptureBase& example, const FlatValues& arguments);
+
+  static composit::SavedCapture saved(const CaptureBase& example) { return example.saved(); }
+  static CaptureBase of_saved(const composit::SavedCapture& saved,
+                              const std::filesystem::path& folder) {
+    return CaptureBase::of_saved(saved, folder);
+  }
+  // The types of the graph's inputs for these arguments.
+  static std::vector<composit::Type> types_of(const CaptureBase& example,
+                                              const std::vector<at::Tensor>& arguments);
+};
+
+// "batch = 4, tokens = 21"
+std::string text_of(const composit::SizeValues& sizes);
+// "2, 3, 5"
+std::string list_of(const std::vector<int64_t>& numbers);
+
+}  // namespace flashlight

@@ -1,0 +1,149 @@
+"""flashlight.trace_family: one capture for all sizes, in Python."""
+
+import pathlib
+import tempfile
+import unittest
+
+import torch
+
+import flashlight
+
+
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.input = torch.nn.Linear(32, 96)
+        self.output = torch.nn.Linear(32, 32)
+
+    def forward(self, x, scale=None):
+        batch, tokens, _ = x.shape
+        heads = self.input(x).view(batch, tokens, 4, 24).transpose(1, 2)
+        q, k, v = heads.chunk(3, -1)
+        mixed = torch.softmax(q @ k.transpose(2, 3), -1) @ v
+        y = self.output(mixed.transpose(1, 2).reshape(batch, tokens, 32))
+        return {"y": y if scale is None else y * scale}
+
+
+def example(batch, tokens):
+    return torch.randn(batch, tokens, 32)
+
+
+EXAMPLES = [(2, 16), (3, 23), (5, 12)]
+
+
+class FamilyTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(7)
+        self.model = Attention().eval()
+        self.enterContext(torch.no_grad())
+
+    def family(self):
+        return flashlight.trace_family(self.model, [example(*s) for s in EXAMPLES],
+                                       sizes=["batch", "tokens"])
+
+    def assert_right(self, call, *sizes):
+        x = example(*sizes)
+        self.assertTrue(torch.equal(call(x)["y"], self.model(x)["y"]))
+
+    def test_bits_at_sizes_that_nobody_showed(self):
+        family = self.family()
+        for sizes in [(4, 21), (2, 13), (5, 23)]:
+            self.assert_right(family, *sizes)
+
+    def test_text_has_formulas(self):
+        self.assertIn("size=[size(%linear, 0), size(%linear, 1), 4, 24]", str(self.family()))
+        self.assertEqual(repr(self.family()), "<Family: batch 2..5, tokens 12..23>")
+        self.assertEqual(self.family().sizes["tokens"], range(12, 24))
+
+    def test_is_refused_until_it_is_checked(self):
+        family = self.family()
+        with self.assertRaisesRegex(flashlight.Error, r"\[bind\] batch = 1: shown from 2 to 5"):
+            family(example(1, 9))
+        self.assertTrue(family.check(example(1, 9)))
+        self.assert_right(family, 1, 9)
+        self.assertIn("checked at batch = 1, tokens = 9", family.assumptions())
+
+    def test_one_more_example(self):
+        family = self.family()
+        family.extend(example(7, 40))
+        self.assert_right(family, 6, 33)
+
+    def test_chooses_its_examples(self):
+        family = flashlight.trace_family(self.model, example,
+                                         sizes={"batch": (1, 6), "tokens": (1, 40)})
+        for sizes in [(1, 1), (6, 40), (3, 17)]:
+            self.assert_right(family, *sizes)
+
+    def test_asks_for_what_it_needs(self):
+        def halves(x):
+            return x[: (x.shape[0] + 1) // 2] + 1
+
+        family = flashlight.trace_family(halves, lambda rows: torch.randn(rows, 3),
+                                         sizes={"rows": (1, 50)})
+        for rows in range(1, 51):
+            x = torch.randn(rows, 3)
+            self.assertTrue(torch.equal(family(x), halves(x)), rows)
+
+    def test_ends_that_do_not_hold(self):
+        with self.assertRaisesRegex(flashlight.Error, "the range that was declared does not hold"):
+            flashlight.trace_family(lambda x: torch.ones(max(x.shape[0], 6)) * x.sum(),
+                                    lambda rows: torch.randn(rows, 3), sizes={"rows": (1, 50)})
+
+    def test_captures(self):
+        captured = self.family().at(batch=4, tokens=21)
+        self.assert_right(captured, 4, 21)
+        with tempfile.TemporaryDirectory() as folder:
+            captured.save(pathlib.Path(folder) / "capture")
+            self.assert_right(flashlight.load(pathlib.Path(folder) / "capture"), 4, 21)
+
+    def test_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.family().save(pathlib.Path(folder) / "family")
+            family = flashlight.load_family(pathlib.Path(folder) / "family")
+            self.assert_right(family, 4, 21)
+            with self.assertRaisesRegex(flashlight.Error, "received a family, which load_family"):
+                flashlight.load(pathlib.Path(folder) / "family")
+            with self.assertRaisesRegex(flashlight.Error, "does not know its program"):
+                family.extend(example(4, 40))
+
+    def test_compiled(self):
+        fast = self.family().compile("cpp")
+        for sizes in [(4, 21), (2, 13), (4, 21)]:
+            x = example(*sizes)
+            self.assertLess((fast(x)["y"] - self.model(x)["y"]).abs().max(), 1e-5)
+        self.assertEqual(fast.programs, 2)
+
+    def test_rows_that_depend_on_values(self):
+        def selected(x):
+            kept = x[x[:, 0] > 0]
+            return kept * kept.shape[0]
+
+        def rows(count):
+            return torch.randn(count, 3)
+
+        # Python's shape is a number that no operator reads: a formula of the rows that were kept.
+        family = flashlight.trace_family(selected, [rows(20), rows(31), rows(45)], sizes=["rows"])
+        for count in [22, 33, 40]:
+            x = rows(count)
+            self.assertTrue(torch.equal(family(x), selected(x)))
+        with self.assertRaisesRegex(flashlight.Error, "whose sizes do not depend on values"):
+            family.compile("cpp")
+
+    def test_wrong_use(self):
+        with self.assertRaisesRegex(flashlight.Error, "received none"):
+            flashlight.trace_family(self.model, [])
+        with self.assertRaisesRegex(flashlight.Error, "at least 3 examples"):
+            flashlight.trace_family(self.model, [example(2, 16), example(3, 23)])
+        with self.assertRaisesRegex(flashlight.Error, "expected the range of each size"):
+            flashlight.trace_family(self.model, example)
+        with self.assertRaisesRegex(flashlight.Error, "differ in structure"):
+            flashlight.trace_family(
+                lambda x: x.sin() if x.shape[0] % 2 else x.cos(),
+                [torch.ones(2), torch.ones(3), torch.ones(5)])
+        with self.assertRaisesRegex(flashlight.Error, "structures"):
+            flashlight.trace_family(
+                lambda x: (x + 1, x.shape[0]), [torch.ones(2), torch.ones(3), torch.ones(5)])
+
+
+if __name__ == "__main__":
+    unittest.main()
