@@ -21,6 +21,7 @@ namespace flashlight {
 template <class Signature>
 class CompiledFamily;
 
+// Compiled code of a family whose types are known: called like the program.
 template <class Result, class... Arguments>
 class CompiledFamily<Result(Arguments...)> {
  public:

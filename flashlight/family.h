@@ -32,11 +32,13 @@ namespace flashlight {
 
 // A size that is declared: its name, and the range in which the family has to hold.
 struct SizeRange {
-  std::string name;
-  int64_t low = 1, high = 1;
+  std::string name;  // of the size
+  int64_t low = 1;   // the least
+  int64_t high = 1;  // the greatest
   int64_t step = 1;  // sizes are low, low + step, …
 };
 
+// Options of `trace_family`.
 struct FamilySettings {
   // Names of the sizes that differ between examples, in the order of arguments and axes: "batch",
   // "tokens". Empty: they are called by argument and axis.
@@ -109,7 +111,9 @@ class Family;
 template <>
 class Family<void> : public FamilyBase {
  public:
+  // A typed view of any family.
   explicit Family(FamilyBase base) : FamilyBase(std::move(base)) {}
+  // The tensors of the result.
   template <class... Tensors>
   std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
     return call(std::vector<at::Tensor>{tensors...}).tensors;
@@ -124,12 +128,14 @@ class Family<Result(Arguments...)> : public FamilyBase {
   // `base` must have these types.
   explicit Family(FamilyBase base) : FamilyBase(std::move(base)) {}
 
+  // The program's result: see FamilyBase::call.
   template <class... Values>
   Result operator()(Values&&... values) const {
     const FlatValues results = call(flatten_arguments(std::forward<Values>(values)...).tensors);
     if constexpr (!std::is_void_v<Result>)
       return unflatten<Result>(results.structure, results.tensors);
   }
+  // Compares with the program on these values: see FamilyBase::check_flat.
   template <class... Values>
   CheckReport check(Values&&... values) const {
     return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors);
@@ -160,8 +166,9 @@ inline Family<> load_family(const std::filesystem::path& folder) {
 // The inputs of one run, as the program takes them.
 template <class... Values>
 struct Example {
-  std::tuple<Values...> inputs;
+  std::tuple<Values...> inputs;  // as the program takes them
 };
+// The inputs of one run: see Example.
 template <class... Values>
 Example<std::decay_t<Values>...> example(Values&&... values) {
   return {{std::forward<Values>(values)...}};

@@ -27,7 +27,7 @@ void expect_inputs(const Family& family, const SizeValues& sizes, const std::vec
 
 // A bound graph, and the values in it of those of the example.
 struct Binding {
-  Graph graph;
+  Graph graph;  // at these sizes
   // Outputs of nodes of the example, those within regions left out.
   FlatMap<const Node*, LazyTensors> values;
   LazyTensor of(const LazyTensor& value) const;  // absent for a value that was left out

@@ -24,13 +24,13 @@ namespace composit {
 // An axis of an input.
 struct InputAxis {
   size_t input = 0;  // index into the inputs of the graph
-  size_t axis = 0;
+  size_t axis = 0;   // of that input
   bool operator==(const InputAxis&) const = default;
 };
 
 // A size that a caller chooses. Axes that were equal in all examples have one size.
 struct FreeSize {
-  std::string name;
+  std::string name;             // as calls and errors name it
   std::vector<InputAxis> axes;  // all that have it; at least one
   std::vector<int64_t> shown;   // by example
   int64_t low = 0, high = 0;    // what `bind` takes: from the least to the greatest that was shown

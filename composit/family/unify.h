@@ -35,6 +35,7 @@ std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples);
 // Thrown where one more example tells what is right.
 class ExampleWanted : public UserError {
  public:
+  // The text of the error, and the sizes to show.
   ExampleWanted(const std::string& what, SizeValues sizes)
       : UserError(what), sizes(std::move(sizes)) {}
   SizeValues sizes;  // of the example

@@ -58,7 +58,7 @@ class SizeFormula {
   // InternalError for a leaf.
   static SizeFormula call(Kind function, SizeFormula left, SizeFormula right);
 
-  Kind kind() const;
+  Kind kind() const;                 // a leaf, or the function
   int64_t constant() const;          // of a constant
   const LazyTensor& tensor() const;  // of a size
   size_t axis() const;               // of a size
@@ -81,27 +81,30 @@ class SizeFormula {
   std::shared_ptr<const Part> part_;
 };
 
+// The size of an axis of a tensor: `SizeFormula::size`.
 SizeFormula size_of(const LazyTensor& tensor, size_t axis);
+// Functions of two formulas, rounded as said above.
 SizeFormula operator+(SizeFormula left, SizeFormula right);
-SizeFormula operator-(SizeFormula left, SizeFormula right);
-SizeFormula operator*(SizeFormula left, SizeFormula right);
-SizeFormula div(SizeFormula left, SizeFormula right);
-SizeFormula ceil_div(SizeFormula left, SizeFormula right);
-SizeFormula exact_div(SizeFormula left, SizeFormula right);
-SizeFormula mod(SizeFormula left, SizeFormula right);
-SizeFormula min(SizeFormula left, SizeFormula right);
-SizeFormula max(SizeFormula left, SizeFormula right);
+SizeFormula operator-(SizeFormula left, SizeFormula right);  // the same
+SizeFormula operator*(SizeFormula left, SizeFormula right);  // the same
+SizeFormula div(SizeFormula left, SizeFormula right);        // the same
+SizeFormula ceil_div(SizeFormula left, SizeFormula right);   // the same
+SizeFormula exact_div(SizeFormula left, SizeFormula right);  // the same
+SizeFormula mod(SizeFormula left, SizeFormula right);        // the same
+SizeFormula min(SizeFormula left, SizeFormula right);        // the same
+SizeFormula max(SizeFormula left, SizeFormula right);        // the same
 
 // The formula of one integer of a node.
 struct IntegerFormula {
   // What the integer belongs to. Sizes of an output have formulas only where no row infers them.
   enum class Of : uint8_t { attribute, execution, output };
   Of of = Of::attribute;
-  size_t number = 0;    // index into the attributes, execution attributes or outputs
-  size_t position = 0;  // among `integers_of` the attribute; for an output: the axis
-  SizeFormula formula = {};
+  size_t number = 0;         // index into the attributes, execution attributes or outputs
+  size_t position = 0;       // among `integers_of` the attribute; for an output: the axis
+  SizeFormula formula = {};  // gives the integer
   bool operator==(const IntegerFormula&) const = default;
 };
+// Of one node.
 using NodeFormulas = std::vector<IntegerFormula>;
 // By node of a graph, nodes of regions included. Formulas read values of the graph or region that
 // the node is in, made before it.
