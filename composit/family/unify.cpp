@@ -152,9 +152,12 @@ class Unifier {
   void unify_attributes(const std::vector<const Node*>& nodes, IntegerFormula::Of of,
                         NodeFormulas& formulas) {
     const Attributes& first = attributes_of(*nodes[0], of);
-    for (size_t g = 1; g < nodes.size(); ++g)
-      if (attributes_of(*nodes[g], of).size() != first.size())
+    for (size_t g = 1; g < nodes.size(); ++g) {
+      const Attributes& other = attributes_of(*nodes[g], of);
+      if (!std::equal(first.begin(), first.end(), other.begin(), other.end(),
+                      [](const auto& a, const auto& b) { return a.name == b.name; }))
         refuse(*nodes[0], "example " + std::to_string(g + 1) + " has other attributes");
+    }
     for (size_t number = 0; number < first.size(); ++number) {
       std::vector<const Attribute*> attributes;
       for (const Node* node : nodes) attributes.push_back(&attributes_of(*node, of)[number].value);
