@@ -89,6 +89,28 @@ class FamilyTest(unittest.TestCase):
             flashlight.trace_family(lambda x: torch.ones(max(x.shape[0], 6)) * x.sum(),
                                     lambda rows: torch.randn(rows, 3), sizes={"rows": (1, 50)})
 
+    def test_decodes_with_a_cache(self):
+        def step(x, keys, values):  # one token, and what those before it left
+            q, k, v = self.model.input(x).view(x.shape[0], 1, 4, 24).transpose(1, 2).chunk(3, -1)
+            keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
+            places = torch.arange(keys.shape[2]).div(10)  # a number that follows from the position
+            mixed = torch.softmax(q @ keys.transpose(2, 3) - places, -1) @ values
+            y = self.model.output(mixed.transpose(1, 2).reshape(x.shape[0], 1, 32))
+            return y, keys, values
+
+        def inputs(batch, past):
+            return (torch.randn(batch, 1, 32), torch.randn(batch, 4, past, 8),
+                    torch.randn(batch, 4, past, 8))
+
+        family = flashlight.trace_family(step, [inputs(2, 5), inputs(3, 11), inputs(4, 36)],
+                                         sizes=["batch", "past"])
+        x, keys, values = inputs(3, 6)
+        for _ in range(30):
+            expected, received = step(x, keys, values), family(x, keys, values)
+            for one, other in zip(expected, received):
+                self.assertTrue(torch.equal(one, other))
+            x, keys, values = received
+
     def test_captures(self):
         captured = self.family().at(batch=4, tokens=21)
         self.assert_right(captured, 4, 21)
