@@ -89,6 +89,18 @@ class FamilyTest(unittest.TestCase):
             flashlight.trace_family(lambda x: torch.ones(max(x.shape[0], 6)) * x.sum(),
                                     lambda rows: torch.randn(rows, 3), sizes={"rows": (1, 50)})
 
+    def test_composites_see_what_requires_a_gradient(self):
+        # `linear` multiplies by another kernel where the transposed weight requires one.
+        linear = torch.nn.Linear(32, 32)
+
+        def program(x):
+            return linear(x.transpose(0, 1))
+
+        family = flashlight.trace_family(program, [example(*s) for s in EXAMPLES])
+        for sizes in [(3, 13), (2, 17), (5, 21), (4, 23)]:
+            x = example(*sizes)
+            self.assertTrue(torch.equal(family(x), program(x)))
+
     def test_decodes_with_a_cache(self):
         def step(x, keys, values):  # one token, and what those before it left
             q, k, v = self.model.input(x).view(x.shape[0], 1, 4, 24).transpose(1, 2).chunk(3, -1)
