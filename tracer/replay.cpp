@@ -56,9 +56,9 @@ class Run {
     {
       const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
       const c10::AutoGradMode restore_grad_mode(c10::GradMode::is_enabled());
-      for (const Step& step : plan_.steps) {
+      {
         const BelowAutograd below(!plan_.autograd && !plan_.as_program);
-        run(step);
+        for (const Step& step : plan_.steps) run(step);
       }
       const BelowAutograd below(!plan_.autograd);
       c10::GradMode::set_enabled(plan_.autograd);
