@@ -16,7 +16,9 @@
 namespace flashlight {
 
 using composit::Graph;
+using composit::list_of;
 using composit::SizeValues;
+using composit::text_of;
 using composit::UserError;
 
 namespace {

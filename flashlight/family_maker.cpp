@@ -105,17 +105,4 @@ std::vector<composit::Type> FamilyMaker::types_of(const CaptureBase& example,
   return types;
 }
 
-std::string text_of(const composit::SizeValues& sizes) {
-  std::string text;
-  for (const auto& [name, number] : sizes)
-    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(number);
-  return text;
-}
-
-std::string list_of(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
-  return text;
-}
-
 }  // namespace flashlight

@@ -41,9 +41,4 @@ class FamilyMaker {
                                               const std::vector<at::Tensor>& arguments);
 };
 
-// "batch = 4, tokens = 21"
-std::string text_of(const composit::SizeValues& sizes);
-// "2, 3, 5"
-std::string list_of(const std::vector<int64_t>& numbers);
-
 }  // namespace flashlight

@@ -10,7 +10,9 @@
 
 namespace flashlight {
 
+using composit::list_of;
 using composit::SizeValues;
+using composit::text_of;
 using composit::UserError;
 
 namespace {

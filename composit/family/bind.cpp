@@ -17,6 +17,11 @@ std::string place_of(const Node& node) {
   return node.op().str() + (source.empty() ? "" : " at " + std::string(source));
 }
 
+[[noreturn]] void lacks(const ValueSize& size) {
+  throw UserError("[bind] expected a number for the size '" + size.name + "' of " +
+                  place_of(*size.value.node) + ", which depends on values");
+}
+
 class Binder {
  public:
   Binder(const Family& family, const Graph& graph, const std::vector<int64_t>& value_sizes)
@@ -129,9 +134,7 @@ class Binder {
     for (size_t i = 0; i < family_.value_sizes.size(); ++i) {
       const ValueSize& size = family_.value_sizes[i];
       if (size.value.node.get() != &example) continue;
-      if (i >= value_sizes_.size())
-        throw UserError("[bind] expected a number for the size '" + size.name + "' of " +
-                        place_of(example) + ", which depends on values");
+      if (i >= value_sizes_.size()) lacks(size);
       sizes.at(size.value.index).at(size.axis) = value_sizes_[i];
       any = true;
     }
@@ -306,9 +309,7 @@ Graph bind(const Family& family, const SizeValues& sizes) {
   std::vector<int64_t> value_sizes;
   for (const ValueSize& size : family.value_sizes) {
     const auto found = sizes.find(size.name);
-    if (found == sizes.end())
-      throw UserError("[bind] expected a number for the size '" + size.name + "' of " +
-                      place_of(*size.value.node) + ", which depends on values");
+    if (found == sizes.end()) lacks(size);
     value_sizes.push_back(found->second);
   }
   return bind_types(family, input_types(family, sizes), value_sizes).graph;

@@ -81,6 +81,10 @@ FreeSize free_size(std::string name, std::vector<int64_t> shown);
 
 // Free sizes, and sizes that depend on values, by name.
 using SizeValues = std::map<std::string, int64_t>;
+// "batch = 4, tokens = 21"
+std::string text_of(const SizeValues& sizes);
+// "2, 3, 5"
+std::string list_of(const std::vector<int64_t>& numbers);
 
 // Takes these sizes into the ranges of `bind`: the family was compared with the program there.
 void widen(Family& family, const SizeValues& sizes);

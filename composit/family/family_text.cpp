@@ -6,15 +6,10 @@
 #include "composit/family/family.h"
 #include "composit/ir/error.h"
 #include "composit/ir/lexer.h"
+#include "composit/op/nest.h"
 
 namespace composit {
 namespace {
-
-std::string bracketed(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (const int64_t number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
-  return "[" + text + "]";
-}
 
 // The index of an input of the graph.
 std::optional<size_t> input_of(const Graph& graph, const LazyTensor& value) {
@@ -84,10 +79,22 @@ std::string line_of(const std::string& name, const std::vector<int64_t>& shown,
                     const std::vector<std::pair<LazyTensor, size_t>>& axes, const Names& names) {
   std::string text = "  " + name;
   for (const auto& [value, axis] : axes) text += " = " + print(size_of(value, axis), names);
-  return text + " shown " + bracketed(shown);
+  return text + " shown " + str(shown);
 }
 
 }  // namespace
+
+std::string text_of(const SizeValues& sizes) {
+  std::string text;
+  for (const auto& [name, number] : sizes)
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(number);
+  return text;
+}
+
+std::string list_of(const std::vector<int64_t>& numbers) {
+  const std::string bracketed = str(numbers);
+  return bracketed.substr(1, bracketed.size() - 2);
+}
 
 FreeSize free_size(std::string name, std::vector<int64_t> shown) {
   FreeSize size{.name = std::move(name), .axes = {}, .shown = std::move(shown)};

@@ -30,26 +30,21 @@ class Fitter {
     for (size_t i = 0; i < leaves_.size(); ++i)
       for (size_t j = i; j < leaves_.size(); ++j) of_two(*leaves_[i], *leaves_[j]);
     std::stable_sort(fits_.begin(), fits_.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.rank() < b.rank(); });
-    std::vector<Fit> fits;
-    for (Ranked& one : fits_) fits.push_back(std::move(one.fit));
-    return fits;
+                     [](const Fit& a, const Fit& b) { return rank_of(a) < rank_of(b); });
+    return std::move(fits_);
   }
 
  private:
-  struct Ranked {
-    Fit fit;
-    // Programs mostly write a size of what they hold, a multiple or a product of those, or a size
-    // of another tensor.
-    std::pair<int, FitForm> rank() const {
-      const bool simple = fit.form == FitForm::multiple || fit.form == FitForm::product;
-      if (fit.form == FitForm::size) return {fit.near ? 0 : 2, fit.form};
-      return {fit.near ? (simple ? 1 : 3) : 4, fit.form};
-    }
-  };
+  // Programs mostly write a size of what they hold, a multiple or a product of those, or a size of
+  // another tensor.
+  static std::pair<int, FitForm> rank_of(const Fit& fit) {
+    const bool simple = fit.form == FitForm::multiple || fit.form == FitForm::product;
+    if (fit.form == FitForm::size) return {fit.near ? 0 : 2, fit.form};
+    return {fit.near ? (simple ? 1 : 3) : 4, fit.form};
+  }
 
   void add(FitForm form, bool near, SizeFormula formula) {
-    fits_.push_back({{std::move(formula), form, near}});
+    fits_.push_back({std::move(formula), form, near});
   }
 
   // The number c with values == c * numbers in all examples.
@@ -161,7 +156,7 @@ class Fitter {
 
   const Values& values_;
   std::vector<const SizeLeaf*> leaves_;
-  std::vector<Ranked> fits_;
+  std::vector<Fit> fits_;
 };
 
 }  // namespace

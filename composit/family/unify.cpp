@@ -20,12 +20,6 @@ namespace {
 
 using Values = std::vector<int64_t>;
 
-std::string list_of(const Values& values) {
-  std::string text;
-  for (const int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
-  return text;
-}
-
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; });
 }

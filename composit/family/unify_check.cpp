@@ -15,13 +15,6 @@
 namespace composit {
 namespace {
 
-std::string text_of(const SizeValues& sizes) {
-  std::string text;
-  for (const auto& [name, number] : sizes)
-    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(number);
-  return text;
-}
-
 // Sizes at which formulas are compared: the ends, and points between, where each size goes through
 // its range at a pace of its own. Ranges of few numbers are seen as a whole.
 std::vector<SizeValues> points_within(const Family& family) {
