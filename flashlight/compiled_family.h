@@ -28,11 +28,12 @@ class CompiledFamily<Result(Arguments...)> {
   // UserError for a family whose sizes depend on values: there would be a program for each value.
   CompiledFamily(Family<Result(Arguments...)> family, CompileSettings settings)
       : state_(std::make_shared<State>(std::move(family), std::move(settings))) {
-    if (!state_->family.family().value_sizes.empty())
-      throw composit::UserError(
-          "[compile] expected a family whose sizes do not depend on values, "
-          "received one where '" +
-          state_->family.family().value_sizes[0].name + "' does");
+    for (const composit::Family& one : state_->family.cases().cases)
+      if (!one.value_sizes.empty())
+        throw composit::UserError(
+            "[compile] expected a family whose sizes do not depend on values, "
+            "received one where '" +
+            one.value_sizes[0].name + "' does");
   }
 
   // The program's result. UserError as of a call of the family, and as of `compile`. Several

@@ -37,7 +37,7 @@ bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& 
 struct FamilyBase::State {
   std::vector<CaptureBase> examples;
   FamilySettings settings;
-  composit::Family family;
+  composit::Cases cases;
   std::vector<SizeValues> checked;
 
   mutable std::mutex mutex;
@@ -46,10 +46,18 @@ struct FamilyBase::State {
 
 namespace {
 
-composit::Family unified(const std::vector<CaptureBase>& examples,
-                         const std::vector<std::string>& names) {
+composit::Cases unified(const std::vector<CaptureBase>& examples,
+                        const std::vector<std::string>& names) {
   FamilyMaker::expect_alike(examples);
-  return composit::unify(FamilyMaker::graphs_of(examples), {.names = names});
+  return composit::unify_cases(FamilyMaker::graphs_of(examples), {.names = names});
+}
+
+// The first example of a case.
+const CaptureBase& example_of(const composit::Cases& cases,
+                              const std::vector<CaptureBase>& examples, size_t number) {
+  size_t i = 0;
+  while (cases.case_of_example.at(i) != number) ++i;
+  return examples.at(i);
 }
 
 SizeValues sizes_of_example(const composit::Family& family, size_t number) {
@@ -58,25 +66,30 @@ SizeValues sizes_of_example(const composit::Family& family, size_t number) {
   return sizes;
 }
 
-// The results of a replay at the sizes of an example have the program's bits.
-void expect_results_again(const composit::Family& family, const std::vector<CaptureBase>& examples,
-                          size_t number) {
-  const CaptureBase& example = examples[number];
-  const auto types = FamilyMaker::types_of(examples[0], example.example_arguments());
+// The results of a replay at the sizes of an example have the program's bits. `number`: among those
+// of its case.
+void expect_results_again(const composit::Family& family, const CaptureBase& first,
+                          const CaptureBase& example, size_t number) {
+  const auto types = FamilyMaker::types_of(first, example.example_arguments());
   std::vector<int64_t> value_sizes;
   for (const composit::ValueSize& size : family.value_sizes)
     value_sizes.push_back(size.shown.at(number));
   const CaptureBase bound =
-      FamilyMaker::bound(examples[0], composit::bind_types(family, types, value_sizes).graph);
+      FamilyMaker::bound(first, composit::bind_types(family, types, value_sizes).graph);
   if (!same_bits(bound.replay(example.example_arguments()), example.example_results()))
     throw UserError("[unify] the family, bound to " + text_of(sizes_of_example(family, number)) +
                     ", does not give the program's results again");
 }
 
-void expect_results_again(const composit::Family& family,
-                          const std::vector<CaptureBase>& examples) {
-  if (!family.example.mutations().empty() || !generators_read(family.example).empty()) return;
-  for (size_t i = 0; i < examples.size(); ++i) expect_results_again(family, examples, i);
+void expect_results_again(const composit::Cases& cases, const std::vector<CaptureBase>& examples) {
+  std::vector<size_t> numbers(cases.cases.size(), 0);
+  for (size_t i = 0; i < examples.size(); ++i) {
+    const size_t at = cases.case_of_example[i];
+    const composit::Family& family = cases.cases[at];
+    const size_t number = numbers[at]++;
+    if (!family.example.mutations().empty() || !generators_read(family.example).empty()) continue;
+    expect_results_again(family, example_of(cases, examples, at), examples[i], number);
+  }
 }
 
 }  // namespace
@@ -84,30 +97,37 @@ void expect_results_again(const composit::Family& family,
 FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings)
     : state_(std::make_shared<State>()) {
   if (examples.empty()) throw UserError("[unify] expected examples, received none");
-  state_->family = unified(examples, settings.names);
-  expect_results_again(state_->family, examples);
+  state_->cases = unified(examples, settings.names);
+  if (settings.replay_examples) expect_results_again(state_->cases, examples);
   state_->examples = std::move(examples);
   state_->settings = settings;
 }
 
-const composit::Family& FamilyBase::family() const { return state_->family; }
+const composit::Family& FamilyBase::family() const { return state_->cases.cases.at(0); }
+const composit::Cases& FamilyBase::cases() const { return state_->cases; }
 const Structure& FamilyBase::argument_structure() const {
   return state_->examples.at(0).argument_structure();
 }
 
 SizeValues FamilyBase::sizes_of(const std::vector<at::Tensor>& arguments) const {
   const auto types = FamilyMaker::types_of(state_->examples.at(0), arguments);
-  SizeValues sizes = composit::sizes_of_inputs(state_->family, types);
-  composit::expect_inputs(state_->family, sizes, types);
+  SizeValues sizes = composit::sizes_of_inputs(family(), types);
+  const Case there = case_of(sizes);
+  composit::expect_inputs(there.family, sizes, FamilyMaker::types_of(there.example, arguments));
   return sizes;
+}
+
+FamilyBase::Case FamilyBase::case_of(const SizeValues& sizes) const {
+  const size_t number = composit::case_at(state_->cases, sizes);
+  return {state_->cases.cases[number], example_of(state_->cases, state_->examples, number)};
 }
 
 CaptureBase FamilyBase::at(const SizeValues& sizes) const {
   const std::lock_guard lock(state_->mutex);
   if (const auto found = state_->bound.find(sizes); found != state_->bound.end())
     return found->second;
-  CaptureBase capture =
-      FamilyMaker::bound(state_->examples.at(0), composit::bind(state_->family, sizes));
+  const Case there = case_of(sizes);
+  CaptureBase capture = FamilyMaker::bound(there.example, composit::bind(there.family, sizes));
   if (state_->bound.size() >= kMostBound) state_->bound.erase(state_->bound.begin());
   state_->bound.emplace(sizes, capture);
   return capture;
@@ -115,15 +135,15 @@ CaptureBase FamilyBase::at(const SizeValues& sizes) const {
 
 SizeValues FamilyBase::sizes_of_call(const std::vector<at::Tensor>& arguments) const {
   SizeValues sizes = sizes_of(arguments);
-  const composit::Family& family = state_->family;
-  if (family.value_sizes.empty()) return sizes;
-  const CaptureBase& example = state_->examples.at(0);
-  SavedState saved(FamilyMaker::inside(example), arguments);
+  const Case there = case_of(sizes);
+  const auto& value_sizes = there.family.value_sizes;
+  if (value_sizes.empty()) return sizes;
+  SavedState saved(FamilyMaker::inside(there.example), arguments);
   const std::vector<int64_t> numbers = value_sizes_at(
-      family, FamilyMaker::types_of(example, arguments),
-      [&](const Graph& part) { return FamilyMaker::run_part(example, part, arguments); });
+      there.family, FamilyMaker::types_of(there.example, arguments),
+      [&](const Graph& part) { return FamilyMaker::run_part(there.example, part, arguments); });
   saved.restore();
-  for (size_t i = 0; i < numbers.size(); ++i) sizes[family.value_sizes[i].name] = numbers[i];
+  for (size_t i = 0; i < numbers.size(); ++i) sizes[value_sizes[i].name] = numbers[i];
   return sizes;
 }
 
@@ -139,79 +159,123 @@ void FamilyBase::extend(CaptureBase example) {
   std::vector<CaptureBase> examples = state_->examples;
   examples.push_back(std::move(example));
   std::vector<std::string> names;
-  for (const composit::FreeSize& size : state_->family.sizes) names.push_back(size.name);
-  composit::Family family = unified(examples, names);
-  expect_results_again(family, examples);
+  for (const composit::FreeSize& size : family().sizes) names.push_back(size.name);
+  composit::Cases cases = unified(examples, names);
+  if (state_->settings.replay_examples) expect_results_again(cases, examples);
   const std::lock_guard lock(state_->mutex);
   state_->examples = std::move(examples);
-  state_->family = std::move(family);
+  state_->cases = std::move(cases);
   state_->bound.clear();
-  for (const SizeValues& sizes : state_->checked) composit::widen(state_->family, sizes);
+  for (const SizeValues& sizes : state_->checked) composit::widen(state_->cases, sizes);
+}
+
+// What the program and the family do at the sizes of a capture.
+struct FamilyBase::Comparison {
+  SizeValues sizes;
+  Graph bound;
+  std::vector<composit::Difference> differences;  // but for what changes no value
+};
+
+FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
+  Comparison result;
+  const std::vector<at::Tensor>& arguments = there.example_arguments();
+  result.sizes =
+      composit::sizes_of_inputs(family(), FamilyMaker::types_of(state_->examples.at(0), arguments));
+  const Case at = case_of(result.sizes);
+  const Graph program = composit::without_incidentals(FamilyMaker::graph_of(there));
+  result.bound = composit::bind_types(at.family, FamilyMaker::types_of(at.example, arguments),
+                                      composit::value_sizes_in(at.family, program))
+                     .graph;
+  result.differences = composit::compare(drop_no_ops(result.bound), drop_no_ops(program));
+  return result;
+}
+
+void FamilyBase::set_checked(const SizeValues& sizes) const {
+  const std::lock_guard lock(state_->mutex);
+  state_->checked.push_back(sizes);
+  composit::widen(state_->cases, sizes);
 }
 
 CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) const {
-  const CaptureBase& example = state_->examples.at(0);
+  const CaptureBase& first = state_->examples.at(0);
   CheckReport report;
-  const auto types = FamilyMaker::types_of(example, arguments);
-  const SizeValues sizes = composit::sizes_of_inputs(state_->family, types);
-  SavedState saved(FamilyMaker::inside(example), arguments);
+  SizeValues sizes = composit::sizes_of_inputs(family(), FamilyMaker::types_of(first, arguments));
+  SavedState saved(FamilyMaker::inside(case_of(sizes).example), arguments);
   try {
-    const CaptureBase there = FamilyMaker::run(
-        example, {.tensors = arguments, .structure = example.argument_structure()});
+    const CaptureBase there =
+        FamilyMaker::run(first, {.tensors = arguments, .structure = first.argument_structure()});
     saved.restore();
-    const Graph program = composit::without_incidentals(FamilyMaker::graph_of(there));
-    const Graph graph = composit::bind_types(state_->family, types,
-                                             composit::value_sizes_in(state_->family, program))
-                            .graph;
-    const CaptureBase bound = FamilyMaker::bound(example, graph);
+    const Comparison comparison = compared(there);
+    const CaptureBase bound = FamilyMaker::bound(case_of(sizes).example, comparison.bound);
     const std::vector<at::Tensor> results = bound.replay(arguments);
     if (!same_bits(results, there.example_results()))
       report.error = "the family, bound to " + text_of(sizes) + ", gives other results";
     const bool has_one =
         std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.second == 1; });
-    for (const composit::Difference& difference :
-         composit::compare(drop_no_ops(graph), drop_no_ops(program)))
+    for (const composit::Difference& difference : comparison.differences)
       if (!has_one) report.graph_differences.push_back(str(difference));
     report.compared = results.size();
   } catch (const UserError& error) {
     report.error = error.what();
   }
   saved.restore();
-  if (!report.ok()) return report;
-  const std::lock_guard lock(state_->mutex);
-  state_->checked.push_back(sizes);
-  composit::widen(state_->family, sizes);
+  if (report.ok()) set_checked(sizes);
   return report;
 }
 
+std::string FamilyBase::difference_from(const CaptureBase& there) const {
+  const Comparison comparison = compared(there);
+  return comparison.differences.empty() ? "" : str(comparison.differences.front());
+}
+
 void FamilyBase::save(const std::filesystem::path& folder) const {
-  const CaptureBase& example = state_->examples.at(0);
-  if (!FamilyMaker::inside(example).replayed.gradients.empty())
-    throw UserError("[save] the program leaves gradients in '.grad'; return them instead");
-  composit::save(composit::with_family(FamilyMaker::saved(example), state_->family), folder);
+  std::vector<composit::SavedCapture> examples;
+  for (size_t number = 0; number < state_->cases.cases.size(); ++number) {
+    const CaptureBase& example = example_of(state_->cases, state_->examples, number);
+    if (!FamilyMaker::inside(example).replayed.gradients.empty())
+      throw UserError("[save] the program leaves gradients in '.grad'; return them instead");
+    examples.push_back(FamilyMaker::saved(example));
+  }
+  composit::save(composit::with_family(std::move(examples), state_->cases), folder);
 }
 
 FamilyBase FamilyBase::load(const std::filesystem::path& folder) {
   const composit::SavedCapture saved = composit::load(folder);
   auto state = std::make_shared<State>();
-  state->family = composit::family_of(saved);
+  state->cases = composit::family_of(saved);
   state->examples.push_back(FamilyMaker::of_saved(saved, folder));
+  for (const composit::SavedCapture& further : saved.cases)
+    state->examples.push_back(FamilyMaker::of_saved(further, folder));
   return FamilyBase(std::move(state));
 }
 
-std::vector<std::string> FamilyBase::assumptions() const {
-  std::vector<std::string> lines;
-  for (const composit::FreeSize& size : state_->family.sizes) {
-    lines.push_back(size.name + ": shown " + list_of(size.shown) + "; fitted from " +
-                    std::to_string(size.low) + " to " + std::to_string(size.high) +
-                    (size.step > 1 ? " in steps of " + std::to_string(size.step) : "") +
-                    "; refused elsewhere");
+namespace {
+
+void add_lines(const composit::Family& family, const std::string& which,
+               std::vector<std::string>& lines) {
+  for (const composit::FreeSize& size : family.sizes) {
+    const bool fixed = size.low == size.high;
+    lines.push_back(
+        which + size.name + ": shown " + list_of(size.shown) +
+        (fixed ? ""
+               : "; fitted from " + std::to_string(size.low) + " to " + std::to_string(size.high)) +
+        (size.step > 1 ? " in steps of " + std::to_string(size.step) : "") + "; refused elsewhere");
   }
-  for (const composit::ValueSize& size : state_->family.value_sizes)
-    lines.push_back(size.name + " depends on values: shown " + list_of(size.shown));
+  for (const composit::ValueSize& size : family.value_sizes)
+    lines.push_back(which + size.name + " depends on values: shown " + list_of(size.shown));
+  for (std::string& line : composit::formula_lines(family))
+    lines.push_back(which + "fitted: " + std::move(line));
+}
+
+}  // namespace
+
+std::vector<std::string> FamilyBase::assumptions() const {
+  std::vector<std::string> lines = composit::fork_lines(state_->cases);
+  for (std::string& line : lines) line = "fitted: " + line;
+  const auto& cases = state_->cases.cases;
+  for (size_t i = 0; i < cases.size(); ++i)
+    add_lines(cases[i], cases.size() == 1 ? "" : "case " + std::to_string(i + 1) + ": ", lines);
   for (const SizeValues& sizes : state_->checked) lines.push_back("checked at " + text_of(sizes));
-  for (std::string& line : composit::formula_lines(state_->family))
-    lines.push_back("fitted: " + std::move(line));
   const CaptureBase& example = state_->examples.at(0);
   const std::string trust(name(example.trust()));
   for (std::string& line : example.assumptions())  // but for what sizes say better

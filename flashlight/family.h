@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "composit/family/bind.h"
-#include "composit/family/unify.h"
+#include "composit/family/cases.h"
 #include "flashlight/check.h"
 #include "flashlight/trace.h"
 
@@ -47,14 +47,15 @@ struct FamilySettings {
   // For families that choose their examples themselves: see `trace_family` with a function of
   // sizes.
   std::vector<SizeRange> ranges = {};
+  // True: where the program writes nothing and draws nothing, each example is replayed by the
+  // family, and has to give the program's bits. False: their graphs alone are compared.
+  bool replay_examples = true;
 };
 
 // A family whose types are not known: tensors in, tensors out.
 class FamilyBase {
  public:
-  // UserError where the captures are not one program at several sizes: see composit::unify. Where
-  // the program writes nothing and draws nothing, each example is replayed by the family, and has
-  // to give the program's bits.
+  // UserError where the captures are not one program at several sizes: see composit::unify_cases.
   FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings);
 
   // A family that chooses its examples: three small ones, more where `unify` asks for them, and
@@ -66,8 +67,10 @@ class FamilyBase {
   static FamilyBase over(const ArgumentsAt& arguments_at, const CaptureOf& capture,
                          const FamilySettings& settings);
 
-  // The graph of the first example, and formulas.
+  // The graph of the first example, and formulas; of the first case where there are several.
   const composit::Family& family() const;
+  // A family for each structure that the program has, and the conditions that choose between them.
+  const composit::Cases& cases() const;
   // The sizes of these arguments. UserError where they are those of no size.
   composit::SizeValues sizes_of(const std::vector<at::Tensor>& arguments) const;
   // The same with the sizes that depend on values, for which the program's replay runs that far.
@@ -82,6 +85,10 @@ class FamilyBase {
   // the sizes count as checked, and the range of each grows to them. Where a size is 1, LibTorch
   // leaves out operators that do nothing there, and equal results do.
   CheckReport check_flat(const std::vector<at::Tensor>& arguments) const;
+  // The first difference between a capture of the program and the family at its sizes; empty if
+  // their graphs are equal. Nothing runs, and no range grows. UserError for arguments of no size of
+  // the family.
+  std::string difference_from(const CaptureBase& there) const;
   // One example more. UserError, and the family stays what it was, where it does not belong to it.
   void extend(CaptureBase example);
   // Runs the program on these arguments, recorded.
@@ -100,7 +107,15 @@ class FamilyBase {
 
  private:
   struct State;
+  struct Case {
+    const composit::Family& family;
+    const CaptureBase& example;  // the first of it
+  };
   explicit FamilyBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  struct Comparison;
+  Case case_of(const composit::SizeValues& sizes) const;
+  Comparison compared(const CaptureBase& there) const;
+  void set_checked(const composit::SizeValues& sizes) const;
   std::shared_ptr<State> state_;
 };
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "composit/family/case_finder.h"
 #include "composit/ir/error.h"
 #include "flashlight/family.h"
 #include "flashlight/family_maker.h"
@@ -22,8 +23,10 @@ namespace {
 std::array<int64_t, 3> steps_of_choice(size_t size, int64_t count) {
   constexpr std::array<int64_t, 3> kPercent[] = {
       {13, 55, 86}, {71, 29, 47}, {38, 90, 19}, {62, 6, 33}};
-  constexpr int64_t kFew = 12;  // gone through in turn
-  if (count < kFew) return {0, 1, 2};
+  constexpr std::array<int64_t, 3> kInTurn[] = {{0, 1, 2}, {1, 2, 0}, {2, 0, 1},
+                                                {2, 1, 0}, {0, 2, 1}, {1, 0, 2}};
+  constexpr int64_t kFew = 12;
+  if (count < kFew) return kInTurn[size % std::size(kInTurn)];
   std::array<int64_t, 3> steps = kPercent[size % std::size(kPercent)];
   for (int64_t& step : steps) step = step * (count - 1) / 100;
   while (std::gcd(steps[1] - steps[0], steps[2] - steps[0]) > 1) --steps[2];
@@ -64,12 +67,46 @@ std::vector<std::string> names_of(const std::vector<CaptureBase>& examples,
   return names;
 }
 
-SizeValues ends_of(const std::vector<SizeRange>& ranges, bool high) {
-  SizeValues sizes;
-  for (const SizeRange& range : ranges)
-    sizes[range.name] =
-        high ? range.low + (range.high - range.low) / range.step * range.step : range.low;
+// The ranges as sizes of which nothing was shown.
+std::vector<composit::FreeSize> free_sizes_of(const std::vector<SizeRange>& ranges) {
+  std::vector<composit::FreeSize> sizes;
+  for (const SizeRange& range : ranges) {
+    composit::FreeSize size{.name = range.name, .axes = {}, .shown = {range.low}};
+    size.low = range.low;
+    size.high = range.low + (range.high - range.low) / range.step * range.step;
+    size.step = range.step;
+    sizes.push_back(std::move(size));
+  }
   return sizes;
+}
+
+// For each case the sizes within the ranges that lie farthest out.
+std::vector<SizeValues> ends_of(const std::vector<SizeRange>& ranges,
+                                const composit::Cases& cases) {
+  const std::vector<composit::FreeSize> sizes = free_sizes_of(ranges);
+  SizeValues low, high;
+  for (const composit::FreeSize& size : sizes) {
+    low[size.name] = size.low;
+    high[size.name] = size.high;
+  }
+  if (cases.cases.size() == 1) return {low, high};
+  std::vector<std::optional<std::pair<double, SizeValues>>> least(cases.cases.size()),
+      greatest(cases.cases.size());
+  for (const SizeValues& point : composit::grid_of(sizes)) {
+    double height = 0;  // the mean place within the ranges
+    for (const composit::FreeSize& size : sizes)
+      if (size.high > size.low)
+        height += static_cast<double>(point.at(size.name) - size.low) /
+                  static_cast<double>(size.high - size.low);
+    const size_t at = composit::case_at(cases, point);
+    if (!least[at] || height < least[at]->first) least[at] = {height, point};
+    if (!greatest[at] || height > greatest[at]->first) greatest[at] = {height, point};
+  }
+  std::vector<SizeValues> ends;
+  for (const auto* side : {&least, &greatest})
+    for (const auto& end : *side)
+      if (end) ends.push_back(end->second);
+  return ends;
 }
 
 // Makes a family of examples that it chooses.
@@ -83,8 +120,7 @@ class FamilyOver {
     for (size_t i = 0; i < composit::kLeastExamples; ++i) add(sizes_of_choice(settings_.ranges, i));
     std::optional<FamilyBase> family = of_examples();
     while (const std::optional<End> wrong = wrong_end(*family)) {
-      if (is_enough() || std::count(chosen_.begin(), chosen_.end(), wrong->example) > 0)
-        throw UserError(wrong->error);
+      if (is_enough() || is_chosen(wrong->example)) throw UserError(wrong->error);
       add(wrong->example);
       try {
         family = of_examples();
@@ -100,8 +136,11 @@ class FamilyOver {
     examples_.push_back(capture_(arguments_at_(sizes)));
     chosen_.push_back(sizes);
   }
+  bool is_chosen(const SizeValues& sizes) const {
+    return std::find(chosen_.begin(), chosen_.end(), sizes) != chosen_.end();
+  }
   bool is_enough() const {
-    constexpr size_t kMost = 12;
+    constexpr size_t kMost = 32;
     return examples_.size() >= kMost;
   }
 
@@ -113,7 +152,7 @@ class FamilyOver {
       try {
         return FamilyBase(examples_, named);
       } catch (const composit::ExampleWanted& wanted) {
-        if (is_enough()) throw;
+        if (is_enough() || is_chosen(wanted.sizes)) throw;
         add(wanted.sizes);
       }
     }
@@ -125,14 +164,15 @@ class FamilyOver {
     std::string error;
   };
   std::optional<End> wrong_end(const FamilyBase& family) const {
-    for (const bool high : {false, true}) {
-      const SizeValues sizes = ends_of(settings_.ranges, high);
+    for (const SizeValues& sizes : ends_of(settings_.ranges, family.cases())) {
       const CheckReport report = family.check_flat(arguments_at_(sizes).tensors);
       if (report) continue;
       End end{sizes, "[family] the range that was declared does not hold at " + text_of(sizes) +
                          ": " + str(report)};
+      // A size 1 says little of others: where it is no case of its own, one beside it says more.
       for (const SizeRange& range : settings_.ranges)
         if (end.example[range.name] < 2) end.example[range.name] += range.step;
+      if (is_chosen(end.example)) end.example = sizes;
       return end;
     }
     return std::nullopt;

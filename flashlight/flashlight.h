@@ -15,6 +15,7 @@
 #pragma once
 
 // Capture a program, check the capture, differentiate it, compile it, save and load it.
+#include "flashlight/adaptive.h"
 #include "flashlight/capture.h"
 #include "flashlight/check.h"
 #include "flashlight/compile.h"

@@ -42,29 +42,12 @@ class Finder {
   }
 
  private:
-  // The part of the example that these values need, with what formulas in it read.
-  Graph part_of(const LazyTensors& values) const {
-    LazyTensors outputs = values;
-    for (;;) {
-      const Graph part({.inputs = family_.example.inputs(), .outputs = outputs});
-      std::set<const Node*> inside;
-      for (const NodePtr& node : part.nodes()) inside.insert(node.get());
-      const size_t before = outputs.size();
-      for (const NodePtr& node : part.nodes())
-        for (const composit::IntegerFormula& one : family_.formulas_of(*node))
-          one.formula.for_each_size([&](const LazyTensor& tensor, size_t) {
-            if (inside.insert(tensor.node.get()).second) outputs.push_back(tensor);
-          });
-      if (outputs.size() == before) return part;
-    }
-  }
-
   // Nodes of unknown sizes that depend on no other.
   std::vector<NodePtr> ready_nodes() const {
     std::vector<NodePtr> ready;
     for (const NodePtr& node : family_.example.nodes()) {
       if (!unknown_.contains(node.get())) continue;
-      const Graph part = part_of(node->operands());
+      const Graph part = composit::part_of(family_, node->operands());
       const bool waits = std::any_of(part.nodes().begin(), part.nodes().end(),
                                      [&](const NodePtr& n) { return unknown_.contains(n.get()); });
       if (!waits) ready.push_back(node);
@@ -73,7 +56,8 @@ class Finder {
   }
 
   std::vector<at::Tensor> values_of(const LazyTensors& values) const {
-    const composit::Binding bound = composit::bind_part(family_, part_of(values), types_, numbers_);
+    const composit::Binding bound =
+        composit::bind_part(family_, composit::part_of(family_, values), types_, numbers_);
     Graph::Parts parts;
     parts.inputs = bound.graph.inputs();
     for (const LazyTensor& value : values) parts.outputs.push_back(bound.of(value));

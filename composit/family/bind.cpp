@@ -1,5 +1,7 @@
 #include "composit/family/bind.h"
 
+#include <set>
+
 #include "composit/family/result_types.h"
 #include "composit/ir/error.h"
 #include "composit/ir/integers.h"
@@ -196,18 +198,22 @@ std::string names_of(const Family& family) {
   return names.empty() ? "none" : names;
 }
 
-int64_t checked_size(const FreeSize& size, const SizeValues& values) {
+int64_t number_for(const FreeSize& size, const SizeValues& values) {
   const auto found = values.find(size.name);
   if (found == values.end())
     throw UserError("[bind] expected a number for the size '" + size.name + "'");
-  const std::string received = "[bind] " + size.name + " = " + std::to_string(found->second);
-  if (found->second < size.low || found->second > size.high)
+  return found->second;
+}
+
+void expect_shown(const FreeSize& size, const SizeValues& values) {
+  const int64_t number = number_for(size, values);
+  const std::string received = "[bind] " + size.name + " = " + std::to_string(number);
+  if (number < size.low || number > size.high)
     throw UserError(received + ": shown from " + std::to_string(size.low) + " to " +
                     std::to_string(size.high) + "; add an example there");
-  if ((found->second - size.low) % size.step != 0)
+  if ((number - size.low) % size.step != 0)
     throw UserError(received + ": all examples are " + std::to_string(size.low) +
                     " and a multiple of " + std::to_string(size.step) + "; add an example between");
-  return found->second;
 }
 
 // Dense in the example's order of axes.
@@ -228,6 +234,22 @@ LazyTensor Binding::of(const LazyTensor& value) const {
 Binding bind_types(const Family& family, const std::vector<Type>& types,
                    const std::vector<int64_t>& value_sizes) {
   return Binder(family, family.example, value_sizes).run(types);
+}
+
+Graph part_of(const Family& family, const LazyTensors& values) {
+  LazyTensors outputs = values;
+  for (;;) {
+    const Graph part({.inputs = family.example.inputs(), .outputs = outputs});
+    std::set<const Node*> inside;
+    for (const NodePtr& node : part.nodes()) inside.insert(node.get());
+    const size_t before = outputs.size();
+    for (const NodePtr& node : part.nodes())
+      for (const IntegerFormula& one : family.formulas_of(*node))
+        one.formula.for_each_size([&](const LazyTensor& tensor, size_t) {
+          if (inside.insert(tensor.node.get()).second) outputs.push_back(tensor);
+        });
+    if (outputs.size() == before) return part;
+  }
 }
 
 Binding bind_part(const Family& family, const Graph& part, const std::vector<Type>& types,
@@ -253,6 +275,20 @@ std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph) {
   return numbers;
 }
 
+std::vector<Type> types_at(const Family& family, const SizeValues& sizes) {
+  std::vector<Dims> all;
+  for (const LazyTensor& input : family.example.inputs()) all.push_back(input.sizes());
+  for (const FreeSize& size : family.sizes)
+    for (const InputAxis& axis : size.axes)
+      all.at(axis.input).at(axis.axis) = number_for(size, sizes);
+  std::vector<Type> types;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Type& example = family.example.inputs()[i].type();
+    types.push_back(all[i] == example.sizes ? example : resized(example, all[i]));
+  }
+  return types;
+}
+
 std::vector<Type> input_types(const Family& family, const SizeValues& sizes) {
   for (const auto& [name, number] : sizes) {
     bool known = false;
@@ -262,18 +298,8 @@ std::vector<Type> input_types(const Family& family, const SizeValues& sizes) {
       throw UserError("[bind] expected one of the sizes " + names_of(family) + ", received '" +
                       name + "'");
   }
-  std::vector<Dims> all;
-  for (const LazyTensor& input : family.example.inputs()) all.push_back(input.sizes());
-  for (const FreeSize& size : family.sizes) {
-    const int64_t number = checked_size(size, sizes);
-    for (const InputAxis& axis : size.axes) all.at(axis.input).at(axis.axis) = number;
-  }
-  std::vector<Type> types;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Type& example = family.example.inputs()[i].type();
-    types.push_back(all[i] == example.sizes ? example : resized(example, all[i]));
-  }
-  return types;
+  for (const FreeSize& size : family.sizes) expect_shown(size, sizes);
+  return types_at(family, sizes);
 }
 
 SizeValues sizes_of_inputs(const Family& family, const std::vector<Type>& types) {

@@ -16,7 +16,9 @@ namespace composit {
 // a row refuses the sizes, with the node.
 Graph bind(const Family& family, const SizeValues& sizes);
 
-// The types of the inputs at these sizes, in the order of the inputs. UserError as above.
+// The types of the inputs at these sizes, in the order of the inputs; whatever was shown.
+std::vector<Type> types_at(const Family& family, const SizeValues& sizes);
+// The same. UserError as above.
 std::vector<Type> input_types(const Family& family, const SizeValues& sizes);
 // The sizes that inputs of these types have. UserError where they fit no sizes: another rank,
 // dtype, or two numbers for one size, or a size that is not free.
@@ -37,8 +39,10 @@ struct Binding {
 Binding bind_types(const Family& family, const std::vector<Type>& types,
                    const std::vector<int64_t>& value_sizes = {});
 
-// The same for a part of the example: a graph of fewer outputs, without effects. It holds the
-// values that formulas of its nodes read.
+// The part of the example that these values need, with what formulas in it read.
+Graph part_of(const Family& family, const LazyTensors& values);
+// The same as `bind_types` for a part of the example: a graph of fewer outputs, without effects. It
+// holds the values that formulas of its nodes read.
 Binding bind_part(const Family& family, const Graph& part, const std::vector<Type>& types,
                   const std::vector<int64_t>& value_sizes);
 

@@ -75,6 +75,8 @@ std::string print(const Family& family, const PrintOptions& options = {});
 Family parse_family(std::string_view text, const ParseOptions& options = {});
 // The part of the text after the graph; a family of it, with the names that `Names(example)` gives.
 std::string sizes_text(const Family& family);
+// The values of a graph by the names that `Names(graph)` gives, without "%".
+std::map<std::string, LazyTensor> values_by_name(const Graph& graph);
 Family family_of(Graph example, Formulas formulas, const std::string& sizes);
 // A size that was shown, with its range and step.
 FreeSize free_size(std::string name, std::vector<int64_t> shown);

@@ -23,6 +23,7 @@ struct SizeLine {
   Token name;
   std::vector<int64_t> shown;
   std::vector<std::pair<LazyTensor, size_t>> axes;
+  std::vector<int64_t> within = {};  // low, high, step where `shown` does not say it
 };
 
 int64_t number(Lexer& lexer) {
@@ -30,6 +31,15 @@ int64_t number(Lexer& lexer) {
   const auto value = parse_int(token.text);
   if (!value) lexer.fail(token.offset, "expected an integer of 64 bits");
   return *value;
+}
+
+std::vector<int64_t> numbers(Lexer& lexer) {
+  std::vector<int64_t> all;
+  lexer.expect("[");
+  do all.push_back(number(lexer));
+  while (lexer.accept(","));
+  lexer.expect("]");
+  return all;
 }
 
 SizeLine read_line(Lexer& lexer, const ParseOptions::Find& find) {
@@ -43,10 +53,13 @@ SizeLine read_line(Lexer& lexer, const ParseOptions::Find& find) {
   }
   if (line.axes.empty()) lexer.fail_expected("'=' and the axis that has this size");
   lexer.expect("shown");
-  lexer.expect("[");
-  do line.shown.push_back(number(lexer));
-  while (lexer.accept(","));
-  lexer.expect("]");
+  line.shown = numbers(lexer);
+  if (lexer.accept("within")) {
+    const size_t offset = lexer.peek().offset;
+    line.within = numbers(lexer);
+    if (line.within.size() != 3 || line.within[0] > line.within[1] || line.within[2] < 1)
+      lexer.fail(offset, "expected the least number, the greatest, and the step between");
+  }
   return line;
 }
 
@@ -71,6 +84,11 @@ void add_line(Family& family, const SizeLine& line) {
       return;
     }
     size.axes.push_back({*input, axis});
+  }
+  if (!line.within.empty()) {
+    size.low = line.within[0];
+    size.high = line.within[1];
+    size.step = line.within[2];
   }
   family.sizes.push_back(std::move(size));
 }
@@ -114,6 +132,10 @@ std::string sizes_text(const Family& family) {
     for (const InputAxis& axis : size.axes)
       axes.emplace_back(family.example.inputs().at(axis.input), axis.axis);
     lines.push_back(line_of(size.name, size.shown, axes, names));
+    const FreeSize of_examples = free_size(size.name, size.shown);
+    const Ints range = {size.low, size.high, size.step};
+    if (range != Ints{of_examples.low, of_examples.high, of_examples.step})
+      lines.back() += " within " + str(range);
   }
   for (const ValueSize& size : family.value_sizes)
     lines.push_back(line_of(size.name, size.shown, {{size.value, size.axis}}, names));
@@ -142,16 +164,21 @@ Family parse_family(std::string_view text, const ParseOptions& options) {
   return family;
 }
 
+std::map<std::string, LazyTensor> values_by_name(const Graph& graph) {
+  const Names names(graph);
+  std::map<std::string, LazyTensor> values;
+  for (const NodePtr& node : graph.nodes())
+    for (uint32_t i = 0; i < node->outputs().size(); ++i)
+      values.emplace(names.of(*node, i).substr(1), LazyTensor{node, i});
+  return values;
+}
+
 Family family_of(Graph example, Formulas formulas, const std::string& sizes) {
   Family family{.example = std::move(example),
                 .sizes = {},
                 .value_sizes = {},
                 .formulas = std::move(formulas)};
-  const Names names(family.example);
-  std::map<std::string, LazyTensor> values;
-  for (const NodePtr& node : family.example.nodes())
-    for (uint32_t i = 0; i < node->outputs().size(); ++i)
-      values.emplace(names.of(*node, i).substr(1), LazyTensor{node, i});
+  const std::map<std::string, LazyTensor> values = values_by_name(family.example);
   Lexer lexer(sizes, "sizes", 1);
   const auto lines = read_lines(lexer, [&](std::string_view name) {
     const auto found = values.find(std::string(name));

@@ -11,10 +11,10 @@ namespace composit {
 
 // A size that a formula may read, and its value in each example.
 struct SizeLeaf {
-  LazyTensor tensor;
-  size_t axis = 0;
-  std::vector<int64_t> values = {};
-  bool near = false;  // of an operand of the node that has the integer
+  LazyTensor tensor;                 // whose size
+  size_t axis = 0;                   // of which axis
+  std::vector<int64_t> values = {};  // by example
+  bool near = false;                 // of an operand of the node that has the integer
 };
 
 // How simple a formula is: the simplest that fits is taken.
@@ -32,9 +32,9 @@ enum class FitForm : uint8_t {
 };
 
 struct Fit {
-  SizeFormula formula;
-  FitForm form;
-  bool near;  // it reads near leaves only
+  SizeFormula formula;  // what gives the integers
+  FitForm form;         // how simple it is
+  bool near;            // it reads near leaves only
 };
 
 // All formulas of these forms that give `values`. Sizes of near leaves come first, then multiples

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "composit/ir/flat_map.h"
+#include "composit/ir/integers.h"
 #include "composit/op/affine.h"
 #include "composit/ops/operations.h"
 
@@ -197,6 +198,17 @@ std::optional<Strides> strides_of_views(const Node& node, const Operation& opera
   return ViewStrides(call).of(operation, call, output, sizes);
 }
 
+// Of an operation that is told its result's strides, as `as_strided`.
+std::optional<Strides> strides_told(const Node& node, const Node& example, const Strides& shown) {
+  const auto told = [](const Node& call) -> std::optional<Strides> {
+    const Attribute* stride = call.find_attribute("stride");
+    if (stride == nullptr) return std::nullopt;
+    const std::vector<int64_t> numbers = integers_of(*stride);
+    return Strides(numbers.begin(), numbers.end());
+  };
+  return told(example) == shown ? told(node) : std::nullopt;
+}
+
 Strides strides_of(const Node& node, const Node& example, const Operation* operation, size_t output,
                    const Dims& sizes) {
   const Type& shown = example.outputs()[output];
@@ -205,6 +217,7 @@ Strides strides_of(const Node& node, const Node& example, const Operation* opera
     if (before && same_strides(shown.sizes, *before, shown.strides))
       if (auto now = strides_of_views(node, *operation, output, sizes)) return *now;
   }
+  if (const auto told = strides_told(node, example, shown.strides)) return *told;
   if (is_contiguous(shown)) return contiguous_strides(sizes);
   const std::vector<size_t> order = order_of(shown);
   if (has_order(shown, order)) return dense_strides(sizes, order);

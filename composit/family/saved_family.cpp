@@ -1,19 +1,77 @@
 #include "composit/family/saved_family.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "composit/family/bind.h"
 #include "composit/ir/error.h"
+#include "composit/ir/lexer.h"
+#include "composit/ir/literal.h"
 
 namespace composit {
 namespace {
 
-// The property of graph.txt that holds the sizes of a family.
-constexpr const char* kSizes = "sizes";
+// The properties of graph.txt that hold the sizes of a family, and the conditions of cases.
+constexpr const char *kSizes = "sizes", *kForks = "forks";
 
-}  // namespace
+// "case 1"
+std::string text_of(const Way& way) {
+  return (way.is_case ? "case " : "fork ") + std::to_string(way.index + 1);
+}
 
-SavedCapture with_family(SavedCapture example, const Family& family) {
+// A line per fork: the case whose values the condition reads, the condition, where its ways lead,
+// and the place.
+std::string text_of(const Cases& cases) {
+  std::string text;
+  for (const Fork& fork : cases.forks) {
+    text += "in case " + std::to_string(fork.reader + 1) + ": ";
+    text += print(fork.condition, Names(cases.cases[fork.reader].example)) + ": ";
+    text += text_of(fork.holds) + ", " + text_of(fork.fails) + " at ";
+    append_quoted(text, fork.place);
+    text += "\n";
+  }
+  return text;
+}
+
+size_t read_index(Lexer& lexer, size_t count) {
+  const Token token = lexer.take(TokenKind::number, "a number");
+  const auto number = parse_int(token.text);
+  if (!number || *number < 1 || static_cast<size_t>(*number) > count)
+    lexer.fail(token.offset, "expected a number from 1 to " + std::to_string(count));
+  return static_cast<size_t>(*number) - 1;
+}
+
+Way read_way(Lexer& lexer, size_t cases, size_t forks) {
+  if (lexer.accept("case")) return {true, read_index(lexer, cases)};
+  lexer.expect("fork");
+  return {false, read_index(lexer, forks)};
+}
+
+void read_forks(const std::string& text, Cases& cases) {
+  const auto count = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  Lexer lexer(text, "forks", 1);
+  while (lexer.peek().kind != TokenKind::end) {
+    Fork fork;
+    lexer.expect("in");
+    lexer.expect("case");
+    fork.reader = read_index(lexer, cases.cases.size());
+    lexer.expect(":");
+    const auto values = values_by_name(cases.cases[fork.reader].example);
+    fork.condition = read_condition(lexer, [&](std::string_view name) {
+      const auto found = values.find(std::string(name));
+      return found == values.end() ? LazyTensor() : found->second;
+    });
+    lexer.expect(":");
+    fork.holds = read_way(lexer, cases.cases.size(), count);
+    lexer.expect(",");
+    fork.fails = read_way(lexer, cases.cases.size(), count);
+    lexer.expect("at");
+    fork.place = parse_quoted(lexer.take(TokenKind::string, "a place in quotes").text).value_or("");
+    cases.forks.push_back(std::move(fork));
+  }
+}
+
+SavedCapture with_case(SavedCapture example, const Family& family) {
   example.graph = family.example;
   example.formulas = family.formulas;
   example.properties[kSizes] = sizes_text(family);
@@ -21,9 +79,7 @@ SavedCapture with_family(SavedCapture example, const Family& family) {
   return example;
 }
 
-bool is_family(const SavedCapture& saved) { return saved.properties.contains(kSizes); }
-
-Family family_of(const SavedCapture& saved) {
+Family case_of(const SavedCapture& saved) {
   const auto sizes = saved.properties.find(kSizes);
   if (sizes == saved.properties.end())
     throw UserError(
@@ -31,6 +87,31 @@ Family family_of(const SavedCapture& saved) {
         "family of several");
   return family_of(saved.graph, saved.formulas, sizes->second);
 }
+
+}  // namespace
+
+SavedCapture with_family(std::vector<SavedCapture> examples, const Cases& family) {
+  SavedCapture whole = with_case(std::move(examples.at(0)), family.cases.at(0));
+  for (size_t number = 1; number < family.cases.size(); ++number)
+    whole.cases.push_back(with_case(std::move(examples.at(number)), family.cases[number]));
+  if (!family.forks.empty()) whole.properties[kForks] = text_of(family);
+  return whole;
+}
+
+Cases family_of(const SavedCapture& saved) {
+  Cases cases;
+  cases.cases.push_back(case_of(saved));
+  for (const SavedCapture& further : saved.cases) cases.cases.push_back(case_of(further));
+  for (size_t number = 0; number < cases.cases.size(); ++number)
+    cases.case_of_example.push_back(number);
+  if (const auto forks = saved.properties.find(kForks); forks != saved.properties.end())
+    read_forks(forks->second, cases);
+  if (cases.cases.size() > 1 && cases.forks.empty())
+    throw UserError("[bind] the family has cases, and no conditions that choose between them");
+  return cases;
+}
+
+bool is_family(const SavedCapture& saved) { return saved.properties.contains(kSizes); }
 
 Array resized(const Array& array, const Dims& sizes) {
   const Array from = array.contiguous();
@@ -49,12 +130,15 @@ Array resized(const Array& array, const Dims& sizes) {
   return Array::copy_of(type, bytes.data());
 }
 
-SavedCapture bound_capture(const SavedCapture& saved, const Family& family,
+SavedCapture bound_capture(const SavedCapture& saved, const Cases& family,
                            const SizeValues& sizes) {
-  SavedCapture bound = saved;
-  bound.graph = bind(family, sizes);
+  const size_t number = case_at(family, sizes);
+  SavedCapture bound = number == 0 ? saved : saved.cases.at(number - 1);
+  bound.graph = bind(family.cases[number], sizes);
   bound.formulas = {};
+  bound.cases.clear();
   bound.properties.erase(kSizes);
+  bound.properties.erase(kForks);
   bound.example_outputs.clear();
   size_t next = 0;
   for (const LazyTensor& input : bound.graph.inputs()) {

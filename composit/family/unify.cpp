@@ -337,6 +337,40 @@ std::string word_for(std::string_view name) {
   return word;
 }
 
+std::optional<size_t> find_input(const Graph& graph, const std::string& name) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (input_name(*graph.inputs()[i].node) == name) return i;
+  return std::nullopt;
+}
+
+// UserError where examples have other inputs.
+void expect_same_inputs(const std::vector<Graph>& examples) {
+  for (size_t g = 1; g < examples.size(); ++g)
+    if (examples[g].inputs().size() != examples[0].inputs().size())
+      throw UserError("[unify] example 1 has " + std::to_string(examples[0].inputs().size()) +
+                      " inputs, example " + std::to_string(g + 1) + " " +
+                      std::to_string(examples[g].inputs().size()));
+}
+
+}  // namespace
+
+void refuse_one(const std::string& size, int64_t number) {
+  throw UserError("[unify] " + size + " = " + std::to_string(number) +
+                  " in an example: a program may take another path there; show sizes from 2 on, "
+                  "and check the family at this one");
+}
+
+void expect_shown_apart(const std::vector<FreeSize>& sizes) {
+  for (const FreeSize& size : sizes) {
+    const std::set<int64_t> different(size.shown.begin(), size.shown.end());
+    if (different.size() < kLeastExamples)
+      throw UserError("[unify] expected at least " + std::to_string(kLeastExamples) +
+                      " different numbers for " + size.name + ", received " + list_of(size.shown) +
+                      ": add an example with another one");
+    if (*different.begin() <= 1) refuse_one(size.name, *different.begin());
+  }
+}
+
 void set_names(std::vector<FreeSize>& sizes, const std::vector<std::string>& names) {
   if (names.empty()) return;
   if (names.size() != sizes.size()) {
@@ -349,73 +383,70 @@ void set_names(std::vector<FreeSize>& sizes, const std::vector<std::string>& nam
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i].name = names[i];
 }
 
+size_t input_called(const Graph& graph, const std::string& name) {
+  const auto found = find_input(graph, name);
+  if (!found) throw UserError("[unify] expected an input '" + name + "' in all examples");
+  return *found;
+}
+
 void expect_examples(const std::vector<Graph>& examples) {
   if (examples.size() < kLeastExamples)
     throw UserError("[unify] expected at least " + std::to_string(kLeastExamples) +
                     " examples whose sizes differ, received " + std::to_string(examples.size()));
-  for (size_t g = 1; g < examples.size(); ++g)
-    if (examples[g].inputs().size() != examples[0].inputs().size())
-      throw UserError("[unify] example 1 has " + std::to_string(examples[0].inputs().size()) +
-                      " inputs, example " + std::to_string(g + 1) + " " +
-                      std::to_string(examples[g].inputs().size()));
 }
-
-void expect_shown_apart(const Family& family) {
-  for (const FreeSize& size : family.sizes) {
-    const std::set<int64_t> different(size.shown.begin(), size.shown.end());
-    if (different.size() < kLeastExamples)
-      throw UserError("[unify] expected at least " + std::to_string(kLeastExamples) +
-                      " different numbers for " + size.name + ", received " + list_of(size.shown) +
-                      ": add an example with another one");
-    if (*different.begin() <= 1)
-      throw UserError(
-          "[unify] " + size.name + " = " + std::to_string(*different.begin()) +
-          " in an example: a program may take another path there; show sizes from 2 on, "
-          "and check the family at this one");
-  }
-}
-
-}  // namespace
 
 std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples) {
   std::vector<FreeSize> sizes;
   std::map<Values, size_t> known;
   const LazyTensors& inputs = examples[0].inputs();
-  for (size_t i = 0; i < inputs.size(); ++i)
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& name = input_name(*inputs[i].node);
+    // A parameter may serve one structure only.
+    const bool everywhere = std::all_of(examples.begin(), examples.end(), [&](const Graph& other) {
+      return find_input(other, name).has_value();
+    });
+    if (!everywhere && input_kind(*inputs[i].node) != InputKind::user_input) continue;
     for (size_t axis = 0; axis < inputs[i].type().rank(); ++axis) {
       Values values;
       for (const Graph& example : examples) {
-        const Dims& all = example.inputs().at(i).sizes();
+        const Dims& all = example.inputs()[input_called(example, name)].sizes();
         if (all.size() != inputs[i].type().rank())
-          throw UserError("[unify] input '" + input_name(*inputs[i].node) +
+          throw UserError("[unify] input '" + name +
                           "' has another number of axes in another example");
         values.push_back(all[axis]);
       }
       if (all_equal(values)) continue;
       const auto [at, added] = known.emplace(values, sizes.size());
-      if (added)
-        sizes.push_back(
-            free_size(word_for(input_name(*inputs[i].node)) + "_" + std::to_string(axis), values));
+      if (added) sizes.push_back(free_size(word_for(name) + "_" + std::to_string(axis), values));
       sizes[at->second].axes.push_back({i, axis});
     }
+  }
   return sizes;
+}
+
+Family unify_alike(const std::vector<Graph>& examples, std::vector<FreeSize> sizes,
+                   const Within& within) {
+  expect_same_inputs(examples);
+  Family family{
+      .example = examples[0], .sizes = std::move(sizes), .value_sizes = {}, .formulas = {}};
+  std::vector<const Graph*> graphs;
+  for (const Graph& example : examples) graphs.push_back(&example);
+  Doubts doubts;
+  Unifier(family, doubts).unify(graphs);
+  expect_examples_again(family, examples);
+  expect_one_meaning(family, doubts, within);
+  return family;
 }
 
 Family unify(const std::vector<Graph>& examples, const UnifyOptions& options) {
   expect_examples(examples);
   std::vector<Graph> closed;
-  std::vector<const Graph*> graphs;
   for (const Graph& example : examples) closed.push_back(without_incidentals(example));
-  for (const Graph& example : closed) graphs.push_back(&example);
-  Family family{
-      .example = closed[0], .sizes = free_sizes(closed), .value_sizes = {}, .formulas = {}};
-  set_names(family.sizes, options.names);
-  expect_shown_apart(family);
-  Doubts doubts;
-  Unifier(family, doubts).unify(graphs);
-  expect_examples_again(family, closed);
-  expect_one_meaning(family, doubts);
-  return family;
+  expect_same_inputs(closed);
+  std::vector<FreeSize> sizes = free_sizes(closed);
+  set_names(sizes, options.names);
+  expect_shown_apart(sizes);
+  return unify_alike(closed, std::move(sizes), {});
 }
 
 }  // namespace composit

@@ -10,6 +10,7 @@
 // the sizes of each example, which must give that example's graph.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +29,8 @@ struct UnifyOptions {
   std::vector<std::string> names = {};
 };
 
-// The sizes of inputs that differ between examples, called by input and axis. UserError where
-// inputs have another number of axes.
+// The sizes of inputs that differ between examples, called by input and axis, with the indices of
+// inputs of the first. UserError where inputs have another number of axes, or an example lacks one.
 std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples);
 
 // Thrown where one more example tells what is right.
@@ -40,6 +41,23 @@ class ExampleWanted : public UserError {
       : UserError(what), sizes(std::move(sizes)) {}
   SizeValues sizes;  // of the example
 };
+
+// Calls sizes by these names, if there are any. UserError for another number of names.
+void set_names(std::vector<FreeSize>& sizes, const std::vector<std::string>& names);
+// UserError for less than three.
+void expect_examples(const std::vector<Graph>& examples);
+// UserError where less than three numbers of a size were shown, or size 1.
+void expect_shown_apart(const std::vector<FreeSize>& sizes);
+// The index of the input of this name. UserError where there is none.
+size_t input_called(const Graph& graph, const std::string& name);
+// UserError where a number of a size and others were shown for one structure: size 1.
+[[noreturn]] void refuse_one(const std::string& size, int64_t number);
+
+// True for sizes of inputs at which a program has the structure of a family.
+using Within = std::function<bool(const SizeValues& sizes)>;
+// The family of examples without incidentals (see family.h) that have these sizes.
+Family unify_alike(const std::vector<Graph>& examples, std::vector<FreeSize> sizes,
+                   const Within& within);
 
 // UserError that names the node and its line, what was expected, what each example has, and what to
 // show next.

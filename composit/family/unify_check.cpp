@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "composit/family/bind.h"
+#include "composit/family/cases.h"
 #include "composit/family/unify.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/error.h"
@@ -139,7 +140,49 @@ std::optional<SizeValues> sizes_with(const Family& family,
   return found ? std::optional(sizes) : std::nullopt;
 }
 
-void expect_one_meaning(const Family& family, const Ambiguity& integer) {
+// The family at all sizes within its range, if these are few: what sizes values in it can have.
+class AllBindings {
+ public:
+  AllBindings(const Family& family, const Within& within) : family_(family), within_(within) {}
+
+  // The first sizes at which two formulas differ. `is_known`: they were looked for at all sizes.
+  std::optional<SizeValues> where_differ(const SizeFormula& a, const SizeFormula& b,
+                                         bool& is_known) {
+    if (!bindings_) bind_all();
+    is_known = !bindings_->empty();
+    for (const auto& [sizes, binding] : *bindings_) {
+      const auto size_of = [&binding = binding](const LazyTensor& tensor, size_t axis) {
+        return binding.of(tensor).sizes().at(axis);
+      };
+      try {
+        if (a.evaluate(size_of) != b.evaluate(size_of)) return sizes;
+      } catch (const UserError&) {  // an exact quotient that is none here is refused, not wrong
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  void bind_all() {
+    constexpr int64_t kMost = 256;
+    bindings_.emplace();
+    int64_t count = 1;
+    for (const FreeSize& size : family_.sizes)
+      count = std::min(count * ((size.high - size.low) / size.step + 1), kMost + 1);
+    if (count > kMost || !family_.value_sizes.empty()) return;
+    for (const SizeValues& sizes : grid_of(family_.sizes))
+      if (!within_ || within_(sizes))
+        if (std::optional<Binding> binding = bound_at(family_, sizes))
+          bindings_->emplace_back(sizes, std::move(*binding));
+  }
+
+  const Family& family_;
+  const Within& within_;
+  std::optional<std::vector<std::pair<SizeValues, Binding>>> bindings_;
+};
+
+void expect_one_meaning(const Family& family, const Ambiguity& integer, const Within& within,
+                        AllBindings& all) {
   for (const Fit& other : integer.fits) {
     if (!competes(other, integer.fits[0])) continue;
     const auto number = number_between(integer, other.formula);
@@ -151,7 +194,13 @@ void expect_one_meaning(const Family& family, const Ambiguity& integer) {
                              print(other.formula, names) + ", which differ where " +
                              print(composit::size_of(size->first, size->second), names) + " is " +
                              std::to_string(*number) + ": add an example there";
-    const auto sizes = sizes_with(family, *size, *number);
+    auto sizes = sizes_with(family, *size, *number);
+    if (sizes && within && !within(*sizes)) continue;
+    if (!sizes) {
+      bool is_known = false;
+      sizes = all.where_differ(integer.fits[0].formula, other.formula, is_known);
+      if (!sizes && is_known) continue;
+    }
     if (!sizes) throw UserError(what);
     throw ExampleWanted(what, *sizes);
   }
@@ -216,10 +265,12 @@ void expect_equal(const Family& family, const Twins& twins,
 
 }  // namespace
 
-void expect_one_meaning(const Family& family, const Doubts& doubts) {
-  for (const Ambiguity& integer : doubts.integers) expect_one_meaning(family, integer);
+void expect_one_meaning(const Family& family, const Doubts& doubts, const Within& within) {
+  AllBindings all(family, within);
+  for (const Ambiguity& integer : doubts.integers) expect_one_meaning(family, integer, within, all);
   const std::map<SizeKey, const Ambiguity*> read = sizes_read(doubts.integers);
   for (const SizeValues& sizes : points_within(family)) {
+    if (within && !within(sizes)) continue;
     const std::optional<Binding> binding = bound_at(family, sizes);
     if (!binding) continue;
     const auto size_of = [&](const LazyTensor& tensor, size_t axis) {

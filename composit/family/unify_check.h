@@ -7,6 +7,7 @@
 
 #include "composit/family/family.h"
 #include "composit/family/fit.h"
+#include "composit/family/unify.h"
 
 namespace composit {
 
@@ -33,9 +34,9 @@ struct Doubts {
 // example.
 void expect_examples_again(const Family& family, const std::vector<Graph>& examples);
 
-// UserError that names a node and sizes within the range that was shown at which two formulas for
-// one integer differ, or two sizes that formulas may have meant and that examples do not tell
-// apart.
-void expect_one_meaning(const Family& family, const Doubts& doubts);
+// UserError that names a node and sizes, among those `within` the range that was shown, at which
+// two formulas for one integer differ, or two sizes that formulas may have meant and that examples
+// do not tell apart.
+void expect_one_meaning(const Family& family, const Doubts& doubts, const Within& within);
 
 }  // namespace composit

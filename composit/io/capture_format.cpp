@@ -23,8 +23,13 @@ bool same_layout(const Type& a, const Type& b) {
 
 }  // namespace
 
-std::string example_name(std::string_view role, size_t index) {
-  return fmt::format("{}.{}", role, index);
+std::string example_name(std::string_view role, size_t index, size_t number) {
+  const std::string name = fmt::format("{}.{}", role, index);
+  return number == 0 ? name : fmt::format("case_{}.{}", number + 1, name);
+}
+
+std::string graph_file(size_t number) {
+  return number == 0 ? kGraphFile : fmt::format("graph_{}.txt", number + 1);
 }
 
 bool is_weight(const Node& node) {

@@ -8,6 +8,7 @@
 //   tied "decoder.weight" "encoder.weight"        the first is stored under the name of the second
 //   example_input float32[2, 3]
 //   example_output float32[2, 4]
+//   cases 1                                       further graphs: graph_2.txt
 //   graph(...) {
 #pragma once
 
@@ -26,8 +27,13 @@ inline constexpr std::string_view kMagic = "flashlight capture ";
 inline constexpr int64_t kVersion = 1;
 // Of a graph with formulas in place of integers.
 inline constexpr int64_t kFamilyVersion = 2;
+// Of a family with cases.
+inline constexpr int64_t kCasesVersion = 3;
 
-std::string example_name(std::string_view role, size_t index);  // "input.0"
+// "input.0"; of a further case "case_2.input.0".
+std::string example_name(std::string_view role, size_t index, size_t number = 0);
+// "graph.txt", and of further cases "graph_2.txt", …
+std::string graph_file(size_t number);
 
 // Inputs whose values are saved.
 bool is_weight(const Node& node);

@@ -53,6 +53,7 @@ class HeadReader {
   std::map<std::string, std::string> tied;
   std::vector<Type> example_inputs;
   std::vector<Type> example_outputs;
+  size_t cases = 0;
 
   void read() {
     read_version();
@@ -91,10 +92,10 @@ class HeadReader {
     next_line();
     if (!rest_.starts_with(io::kMagic)) fail(fmt::format("'{}{}'", io::kMagic, io::kVersion));
     const auto version = parse_int(rest_.substr(io::kMagic.size()));
-    if (version != io::kVersion && version != io::kFamilyVersion)
-      fail(fmt::format("format {} or {}, those that this version reads", io::kVersion,
-                       io::kFamilyVersion));
-    has_formulas_ = version == io::kFamilyVersion;
+    if (!version || *version < io::kVersion || *version > io::kCasesVersion)
+      fail(fmt::format("format {} to {}, those that this version reads", io::kVersion,
+                       io::kCasesVersion));
+    has_formulas_ = *version >= io::kFamilyVersion;
   }
 
   void read_line() {
@@ -112,8 +113,12 @@ class HeadReader {
       example_inputs.push_back(read_type());
     } else if (key == "example_output") {
       example_outputs.push_back(read_type());
+    } else if (key == "cases") {
+      const auto count = parse_int(rest_);
+      if (!count || *count < 1) fail("a number of cases");
+      cases = static_cast<size_t>(*count);
     } else {
-      fail("producer, schema, property, tied, example_input, example_output or graph",
+      fail("producer, schema, property, tied, example_input, example_output, cases or graph",
            fmt::format("'{}'", key.substr(0, 60)));
     }
   }
@@ -171,24 +176,35 @@ void load_weights(SavedCapture& capture, const std::map<std::string, std::string
 }
 
 std::vector<Array> load_example(std::string_view role, const std::vector<Type>& types,
-                                const LoadedArrays& arrays) {
+                                const LoadedArrays& arrays, size_t number) {
   std::vector<Array> example;
   for (size_t i = 0; i < types.size(); ++i)
-    example.push_back(arrays.get(io::example_name(role, i), types[i]));
+    example.push_back(arrays.get(io::example_name(role, i, number), types[i]));
   return example;
+}
+
+// Case `number`; returns how many there are besides the first.
+size_t load_graph(const fs::path& folder, size_t number, const LoadedArrays& weights,
+                  const LoadedArrays& example, SavedCapture& capture) {
+  const fs::path file = folder / io::graph_file(number);
+  const auto text = io::MappedFile::open(file);
+  HeadReader head(file, text->text(), capture);
+  head.read();
+  capture.graph = head.parse_graph(weights);
+  load_weights(capture, head.tied, weights);
+  capture.example_inputs = load_example("input", head.example_inputs, example, number);
+  capture.example_outputs = load_example("output", head.example_outputs, example, number);
+  return head.cases;
 }
 
 SavedCapture load_files(const fs::path& folder) {
   SavedCapture capture;
-  const auto text = io::MappedFile::open(folder / io::kGraphFile);
-  HeadReader head(folder / io::kGraphFile, text->text(), capture);
-  head.read();
+  io::MappedFile::open(folder / io::kGraphFile);  // a folder without it is no capture
   const LoadedArrays weights(folder / io::kWeightsFile);
   const LoadedArrays example(folder / io::kExampleFile);
-  capture.graph = head.parse_graph(weights);
-  load_weights(capture, head.tied, weights);
-  capture.example_inputs = load_example("input", head.example_inputs, example);
-  capture.example_outputs = load_example("output", head.example_outputs, example);
+  const size_t cases = load_graph(folder, 0, weights, example, capture);
+  for (size_t number = 1; number <= cases; ++number)
+    load_graph(folder, number, weights, example, capture.cases.emplace_back());
   return capture;
 }
 

@@ -79,6 +79,13 @@ void check_example(const std::vector<Array>& arrays, std::string_view role) {
     if (!arrays[i].defined()) throw UserError(fmt::format("example {} {} has no value", role, i));
 }
 
+void check(const SavedCapture& capture) {
+  check_attributes(capture.graph);
+  check_weights(capture);
+  check_example(capture.example_inputs, "input");
+  check_example(capture.example_outputs, "output");
+}
+
 // An empty folder has nothing to lose; anything else must be a capture and nothing but a capture.
 void check_replaceable(const fs::path& folder) {
   if (!fs::exists(folder)) return;
@@ -87,7 +94,9 @@ void check_replaceable(const fs::path& folder) {
   const fs::path graph = folder / io::kGraphFile;
   if (!fs::is_regular_file(graph) || !io::MappedFile::open(graph)->text().starts_with(io::kMagic))
     throw UserError("there is a folder of this name that holds no capture; it is left as it is");
-  const std::set<std::string> ours = {io::kGraphFile, io::kWeightsFile, io::kExampleFile};
+  std::set<std::string> ours = {io::kGraphFile, io::kWeightsFile, io::kExampleFile};
+  for (size_t number = 1; fs::exists(folder / io::graph_file(number)); ++number)
+    ours.insert(io::graph_file(number));
   for (const auto& entry : fs::directory_iterator(folder))
     if (!ours.contains(entry.path().filename().string()))
       throw UserError(fmt::format("'{}' in it is no part of a capture, and would be lost",
@@ -105,7 +114,8 @@ class WeightStore : public ArrayStore {
     const Array stored = io::stored_form(array);
     const auto [known, added] = names_.try_emplace(
         {stored.data(), stored.type().dtype, stored.type().sizes, stored.type().strides}, name);
-    if (added) contents_.tensors.emplace(name, stored);
+    if (added && !contents_.tensors.emplace(name, stored).second)
+      throw UserError(fmt::format("'{}' is not the same array in all cases", name));
     return known->second;
   }
 
@@ -140,11 +150,14 @@ void add_line(std::string& text, std::string_view key,
   text += '\n';
 }
 
+int64_t version_of(const SavedCapture& capture) {
+  if (!capture.cases.empty()) return io::kCasesVersion;
+  return capture.formulas.size() > 0 ? io::kFamilyVersion : io::kVersion;
+}
+
 // Puts weights and large constants into `store`.
 std::string graph_text(const SavedCapture& capture, WeightStore& store) {
-  const bool is_family = capture.formulas.size() > 0;
-  std::string text =
-      fmt::format("{}{}\n", io::kMagic, is_family ? io::kFamilyVersion : io::kVersion);
+  std::string text = fmt::format("{}{}\n", io::kMagic, version_of(capture));
   add_line(text, "producer", {capture.producer});
   for (const std::string& schema : capture.schemas) add_line(text, "schema", {schema});
   for (const auto& [key, value] : capture.properties) add_line(text, "property", {key, value});
@@ -155,29 +168,39 @@ std::string graph_text(const SavedCapture& capture, WeightStore& store) {
     text += fmt::format("example_input {}\n", print(array.type()));
   for (const Array& array : capture.example_outputs)
     text += fmt::format("example_output {}\n", print(array.type()));
+  if (!capture.cases.empty()) text += fmt::format("cases {}\n", capture.cases.size());
   return text + print(capture.graph, {.arrays = &store, .formulas = &capture.formulas}) + "\n";
 }
 
-Safetensors example_of(const SavedCapture& capture) {
-  Safetensors contents;
+void add_example(const SavedCapture& capture, size_t number, Safetensors& contents) {
   const auto add = [&](std::string_view role, const std::vector<Array>& arrays) {
     for (size_t i = 0; i < arrays.size(); ++i)
-      contents.tensors.emplace(io::example_name(role, i), io::stored_form(arrays[i]));
+      contents.tensors.emplace(io::example_name(role, i, number), io::stored_form(arrays[i]));
   };
   add("input", capture.example_inputs);
   add("output", capture.example_outputs);
-  return contents;
+}
+
+void write_text(const std::string& text, const fs::path& path) {
+  io::OutputFile file(path);
+  file.write(text);
+  file.sync();
+  file.commit();
 }
 
 void write_files(const SavedCapture& capture, const fs::path& folder) {
   WeightStore store;
-  const std::string text = graph_text(capture, store);
+  Safetensors example;
+  std::vector<std::string> texts = {graph_text(capture, store)};
+  add_example(capture, 0, example);
+  for (const SavedCapture& further : capture.cases) {
+    add_example(further, texts.size(), example);
+    texts.push_back(graph_text(further, store));
+  }
   write_safetensors(store.contents(), folder / io::kWeightsFile);
-  write_safetensors(example_of(capture), folder / io::kExampleFile);
-  io::OutputFile file(folder / io::kGraphFile);
-  file.write(text);
-  file.sync();
-  file.commit();
+  write_safetensors(example, folder / io::kExampleFile);
+  for (size_t number = texts.size(); number-- > 0;)
+    write_text(texts[number], folder / io::graph_file(number));
 }
 
 uint64_t size_of(const fs::path& folder) {
@@ -191,10 +214,8 @@ uint64_t size_of(const fs::path& folder) {
 void save(const SavedCapture& capture, const fs::path& folder) {
   const Progress progress("saving " + folder.string(), 1);
   try {
-    check_attributes(capture.graph);
-    check_weights(capture);
-    check_example(capture.example_inputs, "input");
-    check_example(capture.example_outputs, "output");
+    check(capture);
+    for (const SavedCapture& further : capture.cases) check(further);
     check_replaceable(folder);
     io::ReplacementFolder replacement(folder);
     write_files(capture, replacement.path());

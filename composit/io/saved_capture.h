@@ -7,6 +7,7 @@
 // ```text
 //   graph.txt             the format's version, what made it, the schemas of its operations, and
 //                         the graph (composit/ir/parse.h)
+//   graph_2.txt, …        the same for further cases of a family
 //   weights.safetensors   parameters, buffers, and constants too large for the text; what is tied
 //                         is stored once
 //   example.safetensors   inputs and outputs of the run that was captured
@@ -41,6 +42,9 @@ struct SavedCapture {
   std::vector<Array> example_inputs =
       {};  // one per input of the graph, of the run that was captured
   std::vector<Array> example_outputs = {};  // its results
+  // Further graphs of the same program, of other structure (composit/family/cases.h). They have no
+  // cases themselves; weights of one name are the same array.
+  std::vector<SavedCapture> cases = {};
 };
 
 // Makes `folder`, or replaces the capture in it: all or nothing, even if the machine fails. A

@@ -23,9 +23,9 @@ namespace composit {
 
 // Options of printing: how much is printed, and the store for large arrays.
 struct PrintOptions {
-  ArrayStore* arrays = nullptr;  // takes arrays of more than `inline_elements`, where given
-  int64_t inline_elements = 64;  // largest array in the text; larger ones need a store
-  bool annotations = true;       // as remarks after nodes
+  ArrayStore* arrays = nullptr;        // takes arrays of more than `inline_elements`, where given
+  int64_t inline_elements = 64;        // largest array in the text; larger ones need a store
+  bool annotations = true;             // as remarks after nodes
   const Formulas* formulas = nullptr;  // printed in place of the integers that they give
   // For readers only, does not parse: larger arrays without elements, regions without nodes.
   bool brief = false;

@@ -95,7 +95,7 @@ int show(const std::string& folder, const std::string& passes, const std::string
     return 0;
   }
   composit::print(out, graph, options);
-  if (composit::is_family(capture)) out << composit::sizes_text(composit::family_of(capture));
+  if (composit::is_family(capture)) show_family(capture, out);
   print_called(graph, out);
   std::map<std::string, size_t> opaque;
   find_opaque(graph, opaque);

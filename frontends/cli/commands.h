@@ -60,6 +60,8 @@ struct BindArguments {
   std::vector<std::string> sizes;  // "tokens=96"
   std::string target;              // the folder to write
 };
+// Prints the further cases of a family, sizes and conditions.
+void show_family(const composit::SavedCapture& saved, std::ostream& out);
 // Writes the capture that a family has at these sizes.
 int bind(const BindArguments& arguments, std::ostream& out);
 struct ImportArguments {

@@ -31,7 +31,23 @@ composit::SizeValues size_values(const std::vector<std::string>& texts) {
   return sizes;
 }
 
+void print_sizes(const composit::Cases& family, std::ostream& out) {
+  for (size_t i = 0; i < family.cases.size(); ++i) {
+    if (family.cases.size() > 1) out << "case " << i + 1 << ", ";
+    out << composit::sizes_text(family.cases[i]);
+  }
+  for (const std::string& line : composit::fork_lines(family)) out << line << '\n';
+}
+
 }  // namespace
+
+void show_family(const SavedCapture& saved, std::ostream& out) {
+  for (const SavedCapture& further : saved.cases)
+    out << print(further.graph,
+                 {.inline_elements = 8, .formulas = &further.formulas, .brief = true})
+        << '\n';
+  print_sizes(composit::family_of(saved), out);
+}
 
 int unify(const UnifyArguments& arguments, std::ostream& out) {
   std::vector<SavedCapture> captures;
@@ -40,17 +56,25 @@ int unify(const UnifyArguments& arguments, std::ostream& out) {
     captures.push_back(composit::load(folder));
     graphs.push_back(captures.back().graph);
   }
-  const composit::Family family = composit::unify(graphs, {.names = arguments.names});
-  composit::save(composit::with_family(captures[0], family), arguments.target);
-  out << "wrote " << arguments.target << ": " << family.example.size() << " nodes, "
-      << family.formula_count() << " formulas\n"
-      << composit::sizes_text(family);
+  const composit::Cases family = composit::unify_cases(graphs, {.names = arguments.names});
+  std::vector<SavedCapture> firsts;
+  size_t formulas = 0;
+  for (size_t number = 0; number < family.cases.size(); ++number) {
+    size_t first = 0;
+    while (family.case_of_example[first] != number) ++first;
+    firsts.push_back(captures[first]);
+    formulas += family.cases[number].formula_count();
+  }
+  composit::save(composit::with_family(std::move(firsts), family), arguments.target);
+  out << "wrote " << arguments.target << ": " << family.cases[0].example.size() << " nodes, "
+      << formulas << " formulas\n";
+  print_sizes(family, out);
   return 0;
 }
 
 int bind(const BindArguments& arguments, std::ostream& out) {
   const SavedCapture saved = composit::load(arguments.folder);
-  const composit::Family family = composit::family_of(saved);
+  const composit::Cases family = composit::family_of(saved);
   const SavedCapture bound = composit::bound_capture(saved, family, size_values(arguments.sizes));
   composit::save(bound, arguments.target);
   out << "wrote " << arguments.target << ": " << bound.graph.size() << " nodes\n";

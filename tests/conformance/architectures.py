@@ -4,6 +4,7 @@ random weights:
     original = architectures.make("llama")
     arguments, keywords = original.inputs(seed=1)
     original.call(*arguments, **keywords)
+    original.inputs(1, batch=3, length=20)      # sizes(name) has their names and ranges
 """
 
 import inspect
@@ -182,6 +183,14 @@ _DIFFUSERS = {
                                  [(1, 4, 8, 8), (1, 5, 16), 500]),
 }  # fmt: skip
 
+_LARGE = {
+    "AutoencoderTiny": {"height": (16, 48, 8), "width": (16, 48, 8)},
+    "UNet2DModel": {"height": (16, 48, 2), "width": (16, 48, 2)},
+    "VQModel": {"height": (16, 41), "width": (16, 41)},
+    "SD3Transformer2DModel": {"words": (4, 19)},
+    "PixArtTransformer2DModel": {"words": (4, 19)},
+}  # fmt: skip
+
 
 def make(name):
     """An `Original`: the model in evaluation mode, and inputs for it."""
@@ -192,8 +201,23 @@ def make(name):
         if name in names:
             config = _configuration(name)
             model = transformers.AutoModel.from_config(config).eval()
-            return Original(model, model, lambda seed: ((), _known(model, inputs(config, seed))))
+            return Original(model, model, lambda seed, **sizes: (
+                (), _known(model, inputs(config, seed, **sizes))))
     raise ValueError(f"no architecture '{name}'")
+
+
+def sizes(name):
+    """The sizes that inputs of a kind have, besides the batch, and their ranges: (low, high) or (low,
+    high, step). A model need not take them, as the height of a picture."""
+    if name in _DIFFUSERS:
+        return _LARGE.get(name, {})
+    if name in _TEXT + _DECODERS:
+        return {"length": (8, 40)}
+    if name in _TEXT_TO_TEXT:
+        return {"length": (8, 40), "decoded": (5, 24)}
+    if name in _SOUNDS:
+        return {"samples": (800, 1203)}
+    return {"height": (64, 97), "width": (64, 97)}
 
 
 def _configuration(name):
@@ -226,38 +250,44 @@ def _words(config, seed, batch=2, length=16):
     return {"input_ids": words, "attention_mask": mask}
 
 
-def _padded_left(config, seed):
-    keywords = _words(config, seed)
+def _padded_left(config, seed, **sizes):
+    keywords = _words(config, seed, **sizes)
     return keywords | {"attention_mask": keywords["attention_mask"].flip(-1)}
 
 
-def _two_texts(config, seed):
-    decoder = _words(config, seed + 100, length=9)
-    return _words(config, seed) | {"decoder_input_ids": decoder["input_ids"]}
+def _two_texts(config, seed, batch=2, length=16, decoded=9):
+    decoder = _words(config, seed + 100, batch, decoded)
+    return _words(config, seed, batch, length) | {"decoder_input_ids": decoder["input_ids"]}
 
 
-def _picture(config, seed):
+def _picture(config, seed, batch=2, height=None, width=None):
     size = getattr(config, "image_size", 64)
-    height, width = size if isinstance(size, (list, tuple)) else (size, size)
-    return {"pixel_values": torch.randn(2, 3, height, width, generator=_random(seed))}
+    usual = size if isinstance(size, (list, tuple)) else (size, size)
+    shape = (batch, 3, height or usual[0], width or usual[1])
+    return {"pixel_values": torch.randn(shape, generator=_random(seed))}
 
 
-def _sound(config, seed):
-    return {"input_values": torch.randn(2, 800, generator=_random(seed))}
+def _sound(config, seed, batch=2, samples=800):
+    return {"input_values": torch.randn(batch, samples, generator=_random(seed))}
 
 
 def _of_diffusers(name):
-    sizes, shapes = _DIFFUSERS[name]
-    model = getattr(diffusers, name)(**sizes).eval()
+    configuration, shapes = _DIFFUSERS[name]
+    model = getattr(diffusers, name)(**configuration).eval()
 
-    def inputs(seed):
+    def inputs(seed, batch=1, **large):
         random = _random(seed)
 
         def argument(shape):
             if shape == "classes":
-                return torch.tensor([seed])
+                return torch.full((batch,), seed)
             if isinstance(shape, int):
-                return torch.tensor([shape + seed])
+                return torch.full((batch,), shape + seed)
+            shape = (batch, *shape[1:])
+            if len(shape) == 4:
+                shape = (*shape[:2], large.get("height", shape[2]), large.get("width", shape[3]))
+            elif len(shape) == 3:
+                shape = (batch, large.get("words", shape[1]), shape[2])
             return torch.randn(shape, generator=random)
 
         return tuple(argument(s) for s in shapes), {}

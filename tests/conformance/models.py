@@ -15,6 +15,7 @@ import functools
 import json
 import os
 import pathlib
+import random as pyrandom
 import subprocess
 import sys
 import time
@@ -32,6 +33,7 @@ COLUMNS = {
     "differentiated": "differentiated",
     "cpp": "compiled by cpp",
     "mosaic": "compiled by mosaic",
+    "family": "a family of sizes",
 }
 
 
@@ -155,6 +157,40 @@ class Examination:
             except RuntimeError:
                 return torchs, None
 
+    def family(self):
+        """A family that chooses its examples; its ends, and five sizes at random: the same graph as
+        the program has there, and the same bits."""
+        import architectures
+        import flashlight
+
+        call, inputs = self._original.call, self._original.inputs
+        further = architectures.sizes(self._name)
+        if not all(self._runs_at(_above_least(further, steps)) for steps in (3, 5)):
+            further = {}
+        ranges = {"batch": (2, 5)} | further
+        family = flashlight.trace_family(call, lambda **sizes: inputs(1, **sizes), sizes=ranges)
+        random = pyrandom.Random(self._name)
+        for _ in range(5):
+            sizes = {name: random.randrange(low, high + 1, *step)
+                     for name, (low, high, *step) in ranges.items()}  # fmt: skip
+            arguments, keywords = inputs(1, **sizes)
+            try:
+                family(*arguments, **keywords)
+            except flashlight.Error as error:
+                return f"refused within its range: {error}"
+            report = family.check(*arguments, **keywords)
+            if not report:
+                return f"WRONG at {sizes}: {report}"
+        return ""
+
+    def _runs_at(self, sizes):
+        arguments, keywords = self._original.inputs(1, **sizes)
+        try:
+            self._original.call(*arguments, **keywords)
+            return True
+        except Exception:
+            return False
+
     def _compiled(self, backend):
         import torch
         from agreement import TIMES, numbers, times_further
@@ -172,6 +208,12 @@ class Examination:
             [t[k] for t, k in zip(values, known)] for values in (received, torchs, exact))  # fmt: skip
         times = times_further(ours, torchs, exact)
         return "" if times <= TIMES else f"{times:.1f} times as far from float64 as torch"
+
+
+def _above_least(ranges, steps):
+    """Sizes a few steps above the least ones."""
+    return {name: low + steps * (step[0] if step else 1)
+            for name, (low, _, *step) in ranges.items()}  # fmt: skip
 
 
 def examine(name):
@@ -239,7 +281,10 @@ def page(results):
         "widths, with random weights. Confirmed: five calls with looks have torch's bits, and the capture",
         "is trusted then. Replays are compared bit by bit, on other inputs than the captured",
         "ones unless the model chooses its way by their values; gradients of a loss with autograd;",
-        "compiled models with float64: at most 4 times as far from it as torch's own float32.",
+        "compiled models with float64: at most 4 times as far from it as torch's own float32. A family",
+        "has the graph and the bits of the program at five sizes at random; it varies in the batch, and in",
+        "the length of texts, height and width of pictures, samples of sounds where the model takes others",
+        "than those of its configuration. One that is refused names the node; `WRONG` would be a defect.",
         "",
         f"| {len(results)} architectures | " + " | ".join(COLUMNS.values()) + " |",
         "|---|" + "---|" * len(COLUMNS),

@@ -4,38 +4,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "composit/family/bind.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/print.h"
 #include "composit/ir/verify.h"
 #include "composit/ops/functions.h"
-#include "composit/ops/operations.h"
+#include "tests/family/programs.h"
 #include "tests/user_error.h"
 
 namespace composit {
 namespace {
 
+using test::call;
+using test::captured;
+using test::ints;
+using test::kExamples;
+using test::Program;
+using test::Sizes;
 using testing::HasSubstr;
 using testing::StartsWith;
-
-// A program over one input of two sizes, captured at a batch and a number of tokens.
-using Program = std::function<LazyTensor(const LazyTensor& x, int64_t batch, int64_t tokens)>;
-struct Sizes {
-  int64_t batch, tokens;
-};
-
-LazyTensor call(std::string_view name, std::vector<ArgumentValue> arguments) {
-  return apply(name, std::move(arguments)).at(0);
-}
-Ints ints(std::vector<int64_t> numbers) { return numbers; }
-
-Graph captured(const Program& program, Sizes sizes) {
-  const LazyTensor x = input("x", tensor_type(DType::float32, {sizes.batch, sizes.tokens, 8}));
-  return without_incidentals(
-      Graph({.inputs = {x}, .outputs = {program(x, sizes.batch, sizes.tokens)}}));
-}
 
 Family family_of(const Program& program, const std::vector<Sizes>& examples) {
   std::vector<Graph> graphs;
@@ -57,7 +44,6 @@ void expect_right(const Program& program, const std::vector<Sizes>& examples,
   }
 }
 
-const std::vector<Sizes> kExamples = {{2, 16}, {3, 23}, {5, 12}};
 const std::vector<Sizes> kElsewhere = {{4, 21}, {2, 13}, {5, 23}};
 
 LazyTensor attention(const LazyTensor& x, int64_t batch, int64_t tokens) {
@@ -267,6 +253,21 @@ TEST(Unify, StridesFollowViewsAndTheOrderOfAxes) {
 
 // ---- wrong use ----------------------------------------------------------------------------------
 
+// A family of one input with these sizes.
+Family read_sizes(const std::string& sizes) {
+  const LazyTensor x = input("x", tensor_type(DType::float32, {2, 3}));
+  return composit::family_of(Graph({.inputs = {x}, .outputs = {x}}), {}, sizes);
+}
+
+TEST(Bind, WindowsThatOverlapHaveTheirStrides) {
+  const Program program = [](const LazyTensor& x, int64_t batch, int64_t tokens) {
+    const LazyTensor rows = call("aten::contiguous", {x});
+    return call("aten::as_strided", {rows, ints({batch, tokens - 1, 2, 8}),
+                                     ints({tokens * 8, 8, 8, 1}), ArgumentValue()});
+  };
+  expect_right(program, kExamples, kElsewhere);
+}
+
 TEST(Bind, SizesAreNamed) {
   const Family family = family_of(attention, kExamples);
   const auto error = [&](const SizeValues& sizes) {
@@ -300,6 +301,21 @@ TEST(Bind, SizesOfInputsHaveToAgree) {
               expect_inputs(family, {{"batch", 4}, {"tokens", 20}}, types({4, 20}, {20, 4}));
             }).value_or(""),
             "[bind] input 'y': expected float32[20, 3], received float32[20, 4]");
+}
+
+TEST(Bind, AWiderRangeIsText) {
+  Family family = family_of(attention, kExamples);
+  widen(family, {{"batch", 1}, {"tokens", 40}});
+  const std::string text = print(family);
+  EXPECT_THAT(text, HasSubstr("batch = size(%x, 0) shown [2, 3, 5] within [1, 5, 1]"));
+  const Family again = parse_family(text);
+  EXPECT_EQ(print(again), text);
+  EXPECT_EQ(print(bind(again, {{"batch", 1}, {"tokens", 39}})),
+            print(bind(family, {{"batch", 1}, {"tokens", 39}})));
+  EXPECT_THAT(user_error([] {
+                read_sizes("sizes(n = size(%x, 0) shown [2] within [3, 2, 1])");
+              }).value_or(""),
+              HasSubstr("expected the least number, the greatest, and the step between"));
 }
 
 TEST(Unify, NamesAreAsManyAsSizes) {

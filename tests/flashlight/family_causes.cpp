@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "composit/family/unify.h"
 #include "composit/io/saved_capture.h"
 #include "flashlight/family.h"
 #include "tests/io/temporary_folder.h"
@@ -20,6 +21,13 @@ auto family_of(const Program& program, const Rows& rows) {
   const auto x = [&](size_t i) { return example(at::ones({rows.at(i), 3})); };
   return trace_family(FamilySettings{.names = {"rows"}}, program, x(0), x(1), x(2));
 }
+// At rows from the first to the last number.
+void family_from(const Program& program, int64_t first, int64_t last) {
+  std::vector<CaptureBase> captures;
+  for (int64_t rows = first; rows <= last; ++rows)
+    captures.push_back(trace(program, at::ones({rows, 3})));
+  FamilyBase(captures, {.names = {"rows"}});
+}
 at::Tensor sines(const at::Tensor& x) { return x.sin(); }
 at::Tensor filled(const at::Tensor& x, int64_t size) { return at::ones({size}) * x.sum(); }
 
@@ -29,11 +37,66 @@ void two_examples() {
 }
 void equal_sizes() { family_of(sines, {2, 2, 5}); }
 void one_row() { family_of(sines, {1, 2, 5}); }
-void another_path() {
+void another_path_each_time() {
+  const auto program = [](const at::Tensor& x) {
+    switch (x.size(0)) {
+      case 2:
+        return x.sin();
+      case 3:
+        return x.cos();
+      case 4:
+        return x.tan();
+      case 5:
+        return x.exp();
+      case 6:
+        return x.sqrt();
+      default:
+        return x.tanh();
+    }
+  };
+  family_from(program, 2, 7);
+}
+void a_loop() {
+  const auto program = [](at::Tensor x) {
+    for (int64_t i = 1; i < x.size(0); ++i) x = x.sin();
+    return x;
+  };
+  family_from(program, 2, 7);
+}
+void two_conditions() {
   family_of([](const at::Tensor& x) { return x.size(0) > 3 ? x.sin() : x.cos(); }, {2, 3, 5});
 }
-void fewer_nodes() {
-  family_of([](const at::Tensor& x) { return x.size(0) > 3 ? x.sin().sin() : x.sin(); }, {2, 3, 5});
+void no_condition() {
+  const auto program = [](const at::Tensor& x) {
+    const int64_t rows = x.size(0);
+    return rows == 3 || rows == 4 || rows == 7 ? x.sin() : x.cos();
+  };
+  family_from(program, 2, 8);
+}
+void a_condition_to_be_tried() {
+  std::vector<CaptureBase> captures;
+  const auto program = [](const at::Tensor& x) { return x.size(0) <= 4 ? x.sin() : x.cos(); };
+  const Rows rows = {2, 4, 5, 6, 3, 7}, columns = {3, 5, 9, 4, 7, 8};
+  for (size_t i = 0; i < rows.size(); ++i)
+    captures.push_back(trace(Program(program), at::ones({rows[i], columns[i]})));
+  FamilyBase(captures, {});
+}
+void few_in_a_case() {
+  std::vector<CaptureBase> captures;
+  const auto program = [](const at::Tensor& x) { return x.size(0) <= 4 ? x.sin() : x.cos(); };
+  for (const int64_t rows : {2, 4, 5, 6, 7})
+    captures.push_back(trace(Program(program), at::ones({rows, 3})));
+  FamilyBase(captures, {});
+}
+void another_input() {
+  using namespace composit;
+  std::vector<Graph> graphs;
+  for (const int64_t rows : {2, 4, 5}) {
+    const LazyTensor x = input("x", tensor_type(DType::float32, {rows}));
+    const LazyTensor y = input(rows == 4 ? "z" : "y", tensor_type(DType::float32, {rows}));
+    graphs.push_back(Graph({.inputs = {x, y}, .outputs = {x, y}}));
+  }
+  unify(graphs);
 }
 void no_expression() {
   family_of([](const at::Tensor& x) { return filled(x, x.size(0) > 3 ? x.size(0) : 3); },
@@ -90,8 +153,19 @@ Causes with_family_causes(Causes others) {
       {"[unify] … = 1 in an example: a program may take another path there; show sizes from 2 on, "
        "and check the family at this one",
        one_row},
-      {"[unify] …: examples … and … differ in structure: the second has … here", another_path},
-      {"[unify] examples … and … differ in structure: … nodes", fewer_nodes},
+      {"[unify] …: examples … and … differ in structure: the second has … here",
+       another_path_each_time},
+      {"[unify] examples … and … differ in structure: … nodes", a_loop},
+      {"[unify] examples … part at …, which … or … may decide: add an example at …",
+       two_conditions},
+      {"[unify] examples … part at …, which … seems to decide: add an example at …",
+       a_condition_to_be_tried},
+      {"[unify] examples … part at …; no condition on sizes tells them apart. A branch on values "
+       "has to be written with operators, as torch::where",
+       no_condition},
+      {"[unify] expected at least 3 different numbers for … where …: add an example at …",
+       few_in_a_case},
+      {"[unify] expected an input '…' in all examples", another_input},
       {"[unify] …: expected an expression of sizes for …, received … for …", no_expression},
       {"[unify] …: … may be … or …, which differ …: add an example there", several_expressions},
       {"[unify] …: expected '…' to differ in integers only, received … in example … and … in "

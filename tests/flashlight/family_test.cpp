@@ -198,10 +198,40 @@ std::string error_of(const std::function<at::Tensor(const at::Tensor&)>& program
 }
 const std::vector<Sizes> kSizes = {{2, 16}, {3, 23}, {5, 12}};
 
-TEST(Family, AnotherPathIsRefused) {
+TEST(Family, AnotherPathAsksForExamples) {
   EXPECT_THAT(error_of([](const at::Tensor& x) { return x.size(1) % 8 == 0 ? x.relu() : x.tanh(); },
                        kSizes),
-              HasSubstr("[unify] %relu = aten::relu"));
+              HasSubstr("[unify] examples 1 and 2, 3 part at %relu = aten::relu"));
+}
+
+TEST(Family, PaddingToWindowsIsTwoCases) {
+  torch::NoGradGuard no_grad;
+  auto model = small_bert();
+  const auto program = [&](const at::Tensor& ids) {
+    const int64_t tokens = ids.size(1);
+    const at::Tensor whole =
+        tokens % 4 == 0 ? ids : torch::constant_pad_nd(ids, {0, 4 - tokens % 4});
+    return model->forward(whole, torch::ones_like(whole)).last_hidden_state.slice(1, 0, tokens);
+  };
+  auto family = trace_family(FamilySettings{.trace = {{}, named_tensors(model)},
+                                            .ranges = {{"batch", 2, 6}, {"tokens", 2, 40}}},
+                             program, [](const composit::SizeValues& sizes) {
+                               return std::tuple(words(sizes.at("batch"), sizes.at("tokens")));
+                             });
+  EXPECT_EQ(family.cases().cases.size(), 2U);
+  EXPECT_THAT(family.assumptions(),
+              Contains(HasSubstr("mod(size(%input_0, 1), 4) == 0: case 1, otherwise case 2")));
+  for (int64_t tokens = 2; tokens <= 40; ++tokens) {
+    const at::Tensor ids = words(3, tokens);
+    EXPECT_TRUE(torch::equal(family(ids), program(ids))) << tokens;
+  }
+  auto fast = compile(family, {.backend = Cpp{}});
+  for (const int64_t tokens : {7, 8}) {
+    const at::Tensor ids = words(4, tokens);
+    EXPECT_TRUE(torch::allclose(fast(ids), program(ids), 1e-4, 1e-5));
+  }
+  EXPECT_THAT(user_error([&] { family(words(3, 41)); }).value_or(""),
+              HasSubstr("[bind] tokens = 41: shown from 2 to "));
 }
 
 TEST(Family, APieceOnOneSideIsRefused) {

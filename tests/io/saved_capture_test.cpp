@@ -286,12 +286,14 @@ TEST_F(DamagedCapture, without_a_file) {
 }
 
 TEST_F(DamagedCapture, with_another_version) {
-  EXPECT_EQ(message_with("flashlight capture 1", "flashlight capture 3"),
-            "[load] :1: expected format 1 or 2, those that this version reads, received 'flashlight "
-            "capture 3'");
-  EXPECT_EQ(message_with("flashlight capture 1", "flashlight capture 1.0"),
-            "[load] :1: expected format 1 or 2, those that this version reads, received 'flashlight "
-            "capture 1.0'");
+  EXPECT_EQ(
+      message_with("flashlight capture 1", "flashlight capture 3"),
+      "[load] :1: expected format 1 to 3, those that this version reads, received 'flashlight "
+      "capture 3'");
+  EXPECT_EQ(
+      message_with("flashlight capture 1", "flashlight capture 1.0"),
+      "[load] :1: expected format 1 to 3, those that this version reads, received 'flashlight "
+      "capture 1.0'");
   EXPECT_EQ(message_with("flashlight", "torchlight"),
             "[load] :1: expected 'flashlight capture 1', received 'torchlight capture 1'");
 }

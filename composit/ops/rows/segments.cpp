@@ -151,7 +151,8 @@ void add_segments_rows(OperationTable& rows) {
   rows.add({.schema = "aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor "
                       "tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
             .infer = [](LazyTensor, LazyTensor) -> std::vector<Type> {
-              throw SizesDependOnValues("gives sizes that depend on values, which composit does not have");
+              throw SizesDependOnValues(
+                  "gives sizes that depend on values, which composit does not have");
             },
             .native = [](Array x, Array places, int64_t dim) { return pieces(x, places, dim); },
             .vjp =

@@ -11,6 +11,8 @@
 
     family = flashlight.trace_family(model, [(x2,), (x3,), (x5,)])     # one capture for all sizes
 
+    fast = flashlight.adaptive(model)           # called like the model, faster after a while
+
     program = flashlight.ks("gmm.ks")           # Knossos' language: program.gmm(…), differentiable
 
 `backends()` has the names of backends and their options; `load_plugin(path)` adds one. Errors are
@@ -23,6 +25,7 @@ import composit.types
 from composit import Error, backends, load_plugin
 
 from flashlight import _flashlight, higher_order, tracer
+from flashlight.adaptive import Adaptive, adaptive
 from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, load,
                                 seen_once, trace)
 from flashlight.family import Family, load_family, trace_family
@@ -34,12 +37,14 @@ higher_order.let_pass(torch._ops, _flashlight.TRACE_KEY)
 composit.types.register_tensor(torch.Tensor, tracer.lazy)
 
 __all__ = [
+    "Adaptive",
     "Capture",
     "Compiled",
     "CompiledGradient",
     "Error",
     "Family",
     "Function",
+    "adaptive",
     "backends",
     "Gradient",
     "compile_function",

@@ -138,7 +138,7 @@ class Program:
         _flashlight.watch_generators(generators_of(self.function, self.modules))
         with _ModuleScopes(self.modules), RecordedModes(), HostMemory() as memory:
             try:
-                result: Any = self.function(*positional, **named)
+                result = self.run(positional, named)
             except RuntimeError as error:  # what the tracer refuses comes back through torch
                 if str(error).startswith("[trace] "):
                     raise Error(str(error)) from error
@@ -147,8 +147,14 @@ class Program:
         self.changes = before.changes()
         if changed is None:
             self.watch = Watch(self.modules)
-        flat, self.results = flatten(result, "result")
+        flat, self.results = self.flat(result)
         return flat, self.results.text()
+
+    def run(self, positional: tuple, named: dict) -> Any:
+        return self.function(*positional, **named)
+
+    def flat(self, result: Any) -> tuple[list, Structure]:
+        return flatten(result, "result")
 
     def changed(self) -> str | None:
         """What was done to the modules since the program ran; None where nothing was."""

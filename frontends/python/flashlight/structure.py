@@ -49,7 +49,7 @@ class Structure:
 
     def text(self) -> str:
         """As flashlight::str(Structure) writes it."""
-        return json.dumps(self._json())
+        return json.dumps(self._json(), separators=(",", ":"), ensure_ascii=False)
 
     def _json(self):
         if self.kind == "tensor":

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "composit/ad/chain_rule.h"
-#include "composit/ops/native.h"
 #include "composit/eval/evaluate.h"
 #include "composit/numpy/numpy.h"
+#include "composit/ops/native.h"
 #include "flashlight/scalar/scalar.h"
 #include "frontends/ks/parse.h"
 #include "tests/user_error.h"

@@ -5,9 +5,12 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "flashlight/compile.h"
 #include "flashlight/gradient.h"
 #include "frontends/python/bindings/composit/python_lines.h"
 
@@ -15,6 +18,7 @@ namespace flashlight::python {
 
 namespace py = pybind11;
 
+void add_adaptive(py::module_& module);
 void add_capture(py::module_& module);
 void add_compile(py::module_& module);
 void add_family(py::module_& module);
@@ -22,6 +26,20 @@ void add_host_memory(py::module_& module);
 void add_scope(py::module_& module);
 
 using composit::python::python_lines;
+
+// A Python object that takes a list of tensors, and gives one and the structure of results as text.
+// Held weakly: the Python object that owns a capture owns its program too, so that Python's
+// collector sees the circle of a model that holds its own capture.
+using HeldWeakly = std::shared_ptr<py::weakref>;
+HeldWeakly hold_weakly(const py::object& program);
+// UserError where it is gone.
+py::object object_of(const HeldWeakly& held);
+// What runs it, and names its tensors.
+Program program_of(const HeldWeakly& held);
+NamesOf names_of(const HeldWeakly& held);
+
+// `options` holds members of CompileSettings, and options of the backend by their names.
+CompileSettings compile_settings(const std::string& backend, const py::dict& options);
 
 // Without the GIL: a replay may take long, and calls no Python.
 template <class Function>

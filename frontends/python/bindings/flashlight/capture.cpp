@@ -25,10 +25,7 @@ std::vector<NamedTensor> named_tensors(const std::vector<Named>& tensors) {
   return result;
 }
 
-// `program` is Python's: it takes a list of tensors, and gives one and the structure of results as
-// text. Held weakly: the Python object that owns a capture owns its program too, so that Python's
-// collector sees the circle of a model that holds its own capture.
-using HeldWeakly = std::shared_ptr<py::weakref>;
+}  // namespace
 
 HeldWeakly hold_weakly(const py::object& program) {
   return HeldWeakly(new py::weakref(program), [](py::weakref* reference) {
@@ -63,6 +60,8 @@ Program program_of(const HeldWeakly& held) {
     return flat;
   };
 }
+
+namespace {
 
 CaptureBase capture(const py::object& program, const Tensors& tensors, const std::string& structure,
                     bool seen_once, const std::vector<std::string>& hidden) {

@@ -26,8 +26,9 @@ composit::OptionValue option_value(const composit::Option& option, const py::obj
   composit::refuse_value(option, py::repr(value).cast<std::string>(), backend);
 }
 
-// `options` holds members of CompileSettings, and options of the backend by their names.
-CompileSettings settings_of(const std::string& name, const py::dict& options) {
+}  // namespace
+
+CompileSettings compile_settings(const std::string& name, const py::dict& options) {
   const composit::Backend& backend = backend_named(name);
   CompileSettings settings;
   settings.backend = name;
@@ -45,12 +46,14 @@ CompileSettings settings_of(const std::string& name, const py::dict& options) {
   return settings;
 }
 
+namespace {
+
 // The function `name` of a text in TorchScript; of each element of its arguments where
 // `elementwise`, which are broadcast together.
 CompiledFunction function_of(const std::string& text, const std::string& file,
                              const std::string& name, bool elementwise, const std::string& backend,
                              const py::dict& options) {
-  const CompileSettings settings = settings_of(backend, options);
+  const CompileSettings settings = compile_settings(backend, options);
   const auto script = torchscript::compile(text, file);
   const composit::TensorFunction function = script.function(name);
   return compile(elementwise ? composit::elementwise(function) : function, settings);
@@ -76,7 +79,7 @@ CompiledFunction ks_function(const ks::ProgramFunction& function, const py::list
       if (std::holds_alternative<composit::LazyTensor>(one)) one = tensors.at(next++);
     return function(arguments);
   };
-  return compile(composit::TensorFunction(call), settings_of(backend, options));
+  return compile(composit::TensorFunction(call), compile_settings(backend, options));
 }
 
 // seconds, GFLOP and GB of each kernel are what `table` prints.
@@ -90,7 +93,7 @@ void add_compile(py::module_& module) {
   py::class_<CompiledCapture>(module, "CompiledCapture")
       .def(py::init(
           [](const CaptureBase& capture, const std::string& backend, const py::dict& options) {
-            const CompileSettings settings = settings_of(backend, options);
+            const CompileSettings settings = compile_settings(backend, options);
             return unlocked([&] { return std::make_unique<CompiledCapture>(capture, settings); });
           }))
       .def("run",
@@ -102,7 +105,7 @@ void add_compile(py::module_& module) {
   py::class_<CompiledGradient>(module, "CompiledGradient")
       .def(py::init(
           [](const Gradient& gradient, const std::string& backend, const py::dict& options) {
-            const CompileSettings settings = settings_of(backend, options);
+            const CompileSettings settings = compile_settings(backend, options);
             return unlocked([&] { return std::make_unique<CompiledGradient>(gradient, settings); });
           }))
       .def("run",

@@ -38,7 +38,7 @@ FamilyBase over(
 
 std::vector<SizeRow> sizes_of(const FamilyBase& family) {
   std::vector<SizeRow> rows;
-  for (const composit::FreeSize& size : family.family().sizes)
+  for (const composit::FreeSize& size : composit::hull_of(family.cases()))
     rows.emplace_back(size.name, size.shown, size.low, size.high, size.step);
   return rows;
 }
@@ -55,15 +55,16 @@ void add_family(py::module_& module) {
       .def_property_readonly("value_sizes",
                              [](const FamilyBase& family) {
                                std::vector<std::string> names;
-                               for (const auto& size : family.family().value_sizes)
-                                 names.push_back(size.name);
+                               for (const composit::Family& one : family.cases().cases)
+                                 for (const auto& size : one.value_sizes)
+                                   names.push_back(size.name);
                                return names;
                              })
       .def_property_readonly("argument_structure",
                              [](const FamilyBase& f) { return str(f.argument_structure()); })
       .def("text",
            [](const FamilyBase& family) {
-             return composit::print(family.family(), {.inline_elements = 8, .brief = true});
+             return composit::print(family.cases(), {.inline_elements = 8, .brief = true});
            })
       .def("sizes_of_call",
            [](const FamilyBase& f, const Tensors& arguments) {

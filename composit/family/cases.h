@@ -1,0 +1,71 @@
+// Programs whose structure depends on sizes: a family for each structure, chosen by conditions.
+//
+//   Cases cases = unify_cases(graphs, {.names = {"batch", "tokens"}});
+//   cases.forks[0];           // mod(size(%x, 1), 8) == 0: case 1, otherwise case 2
+//   Graph graph = composit::bind(cases.cases[case_at(cases, sizes)], sizes);
+//
+// Examples of equal structure are unified: see unify.h. Where structures part, the condition is the
+// simplest one that tells the examples on both sides apart, over sizes of inputs and of values
+// before that place. As long as another condition fits as well and gives another answer within the
+// range that was shown, one more example is asked for; then some at the border of the condition.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/family/family.h"
+#include "composit/family/size_condition.h"
+#include "composit/family/unify.h"
+
+namespace composit {
+
+// A fork, or a case.
+struct Way {
+  bool is_case = true;  // else a fork
+  size_t index = 0;     // among `Cases::forks` or `Cases::cases`
+};
+
+// Where structures part.
+struct Fork {
+  size_t reader = 0;        // the case whose values the condition reads
+  SizeCondition condition;  // what decides
+  Way holds, fails;         // where it holds, and where not
+  std::string place;        // "%pad = aten::pad at model.cpp:12": the first node that differs
+};
+
+struct Cases {
+  std::vector<Family> cases;  // at least one; all have the same free sizes
+  std::vector<Fork> forks;    // the first is asked first; none: one case
+  // By example, the case that it belongs to.
+  std::vector<size_t> case_of_example;
+};
+
+// UserError as of `unify`, and where no condition on sizes tells structures apart; ExampleWanted
+// where one more example tells conditions or formulas apart.
+Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& options = {});
+
+// The sizes that conditions over values of `family.example` read, at these sizes of the inputs.
+// UserError where the family cannot be bound up to them.
+SizeFormula::SizeOf sizes_before(const Family& family, const std::vector<SizeCondition>& conditions,
+                                 const SizeValues& sizes);
+
+// The case at these sizes; whatever was shown.
+size_t case_at(const Cases& cases, const SizeValues& sizes);
+
+// Numbers for all free sizes within their ranges: all of them if they are few, or else those that
+// differ from what was shown first in one size, and some others.
+std::vector<SizeValues> grid_of(const std::vector<FreeSize>& sizes);
+
+// By size, what the cases show and take together: a call also has to lie within its own case.
+std::vector<FreeSize> hull_of(const Cases& cases);
+
+// The texts of all cases, and the conditions: see `fork_lines`.
+std::string print(const Cases& cases, const PrintOptions& options = {});
+
+// Takes these sizes into the range of the case that they belong to: see `widen` of a family.
+void widen(Cases& cases, const SizeValues& sizes);
+
+// "mod(size(%x, 1), 8) == 0: case 1, otherwise case 2, from %pad = aten::pad at model.cpp:12 on"
+std::vector<std::string> fork_lines(const Cases& cases);
+
+}  // namespace composit

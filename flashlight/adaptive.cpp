@@ -1,0 +1,476 @@
+#include "flashlight/adaptive.h"
+
+#include <algorithm>
+
+#include "composit/ir/error.h"
+#include "flashlight/adaptive_keys.h"
+#include "flashlight/adaptive_state.h"
+#include "flashlight/family_maker.h"
+#include "flashlight/number_differences.h"
+#include "tracer/trace_scope.h"
+
+namespace flashlight {
+
+using composit::Hash;
+using composit::UserError;
+using Entry = AdaptiveEntry;
+using Stage = Entry::Stage;
+
+namespace {
+
+// Runs of a combination, until it is given up.
+constexpr size_t kMostLooks = 6;
+// Later ones are not remembered: the program runs.
+constexpr size_t kMostCombinations = 4096;
+
+// The adaptive programs that this thread is in: one that calls itself runs.
+class Inside {
+ public:
+  explicit Inside(const void* program) { programs().push_back(program); }
+  ~Inside() { programs().pop_back(); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  static bool is_in(const void* program) {
+    return std::count(programs().begin(), programs().end(), program) > 0;
+  }
+
+ private:
+  static std::vector<const void*>& programs() {
+    thread_local std::vector<const void*> all;
+    return all;
+  }
+};
+
+// The sizes of these arguments where the family was shown to hold; nothing elsewhere.
+std::optional<composit::SizeValues> sizes_within(const FamilyBase& family,
+                                                 const std::vector<at::Tensor>& arguments) {
+  try {
+    composit::SizeValues sizes = family.sizes_of(arguments);
+    const composit::Cases& cases = family.cases();
+    const composit::Family& there = cases.cases[composit::case_at(cases, sizes)];
+    composit::input_types(there, sizes);
+    return there.value_sizes.empty() ? std::optional(std::move(sizes)) : std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+// Compiled code does no more than the graph.
+std::string reason_not_to_compile(const CaptureBase& capture) {
+  if (!FamilyMaker::inside(capture).replayed.gradients.empty())
+    return "it leaves gradients in '.grad', which compiled code does not";
+  return "";
+}
+
+bool is_confirmed(const CaptureBase& capture) {
+  return capture.refusal().empty() &&
+         (capture.trust() != Trust::seen_once || FamilyMaker::inside(capture).by_name);
+}
+
+}  // namespace
+
+// ---- calls --------------------------------------------------------------------------------------
+
+FlatValues AdaptiveBase::State::call(const ProgramFor& program_for, const FlatValues& arguments,
+                                     const std::string& signature) {
+  AdaptiveProgram program = program_for(arguments.structure);
+  if (is_recording() || Inside::is_in(this)) return program.run(arguments.tensors);
+  const Inside inside(this);
+  const Hash kind = kind_key_of(program, arguments, signature);
+  std::unique_lock lock(mutex);
+  ++calls;
+  const Hash key = key_of(kind, arguments);
+  if (entries.size() >= kMostCombinations && !entries.contains(key)) {
+    lock.unlock();
+    const RunLock::Run run(runs);
+    return program.run(arguments.tensors);
+  }
+  Entry& entry = entry_for(key, kind, std::move(program), arguments);
+  entry.last_call = calls;
+  ++entry.line.calls;
+  switch (entry.stage) {
+    case Stage::fresh:
+      entry.stage = Stage::seen;
+      lock.unlock();
+      return first_call(entry, arguments);
+    case Stage::recorded:
+      lock.unlock();
+      return look(entry, arguments);
+    case Stage::seen:
+      lock.unlock();
+      return record(entry, arguments);
+    case Stage::ready:
+      start_compiling(entry);
+      break;
+    case Stage::compiled: {
+      const auto compiled = entry.compiled;
+      const bool is_sample =
+          settings.sample_every > 0 && ++entry.since_sample % settings.sample_every == 0;
+      lock.unlock();
+      return is_sample ? sample(entry, arguments) : run_compiled(entry, *compiled, arguments);
+    }
+    case Stage::compiling:
+    case Stage::program:
+      break;
+  }
+  lock.unlock();
+  return run_program(entry, arguments);
+}
+
+FlatValues AdaptiveBase::State::run_program(Entry& entry, const FlatValues& arguments) {
+  const RunLock::Run run(runs);
+  return entry.program.run(arguments.tensors);
+}
+
+FlatValues AdaptiveBase::State::first_call(Entry& entry, const FlatValues& arguments) {
+  bool is_checked = true, is_example = true;
+  {
+    const std::lock_guard lock(mutex);
+    AdaptiveKind& kind = *entry.kind;
+    if (kind.family) entry.sizes = sizes_within(*kind.family, arguments.tensors);
+    if (entry.sizes) {
+      entry.line.of_family = true;
+      is_checked = kind.checks < settings.checked_sizes;
+      if (is_checked) ++kind.checks;
+      entry.line.checked = is_checked;
+    }
+    is_example = !entry.sizes && kind.examples.size() < settings.most_examples;
+    if (entry.sizes && !is_checked) entry.stage = Stage::ready;
+  }
+  if (entry.sizes && is_checked) {
+    const RunLock::Recording recording(runs);
+    if (!recording.is_alone()) return entry.program.run(arguments.tensors);
+    RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
+    const std::lock_guard lock(mutex);
+    ++recorded;
+    if (!run.capture || !run.beyond.empty())
+      give_up(entry, run.capture ? run.beyond : run.why);
+    else
+      add([this, &entry, there = *run.capture] { check(entry, there); });
+    return std::move(run.results);
+  }
+  return is_example ? record(entry, arguments) : run_program(entry, arguments);
+}
+
+FlatValues AdaptiveBase::State::record(Entry& entry, const FlatValues& arguments) {
+  const RunLock::Recording recording(runs);
+  if (!recording.is_alone()) return entry.program.run(arguments.tensors);
+  RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
+  const std::lock_guard lock(mutex);
+  ++recorded;
+  if (entry.stage != Stage::seen) return std::move(run.results);  // another thread was faster
+  if (!run.capture) {
+    give_up(entry, run.why);
+    return std::move(run.results);
+  }
+  if (!run.beyond.empty()) {  // the first runs of a program may set up what it keeps
+    if (++entry.looks == kMostLooks) give_up(entry, run.beyond);
+    return std::move(run.results);
+  }
+  if (const std::string why = reason_not_to_compile(*run.capture); !why.empty()) {
+    give_up(entry, why);
+    return std::move(run.results);
+  }
+  entry.capture = std::move(run.capture);
+  entry.last_results = std::move(run.last);
+  entry.stage = Stage::recorded;
+  AdaptiveKind& kind = *entry.kind;
+  if (kind.examples.size() < settings.most_examples && !kind.is_refuted) {
+    kind.examples.push_back(*entry.capture);
+    if (kind.examples.size() >= composit::kLeastExamples) add([this, &kind] { unify(kind); });
+  }
+  return std::move(run.results);
+}
+
+FlatValues AdaptiveBase::State::look(Entry& entry, const FlatValues& arguments) {
+  const RunLock::Recording recording(runs);
+  std::optional<CaptureBase> capture;
+  LastResults last;
+  {
+    const std::lock_guard lock(mutex);
+    if (entry.stage == Stage::recorded) capture = entry.capture;
+    last = entry.last_results;
+  }
+  if (!capture || !recording.is_alone()) return entry.program.run(arguments.tensors);
+  FlatValues results;
+  try {
+    results = look_again(*capture, last, entry.program, arguments);
+  } catch (const UserError& error) {
+    if (!std::string_view(error.what()).starts_with("[capture]")) throw;
+    {
+      const std::lock_guard lock(mutex);
+      give_up(entry, error.what());
+    }
+    return entry.program.run(arguments.tensors);
+  }
+  const std::string beyond =
+      results.of_look && entry.program.beyond ? entry.program.beyond() : std::string();
+  const std::lock_guard lock(mutex);
+  ++recorded;
+  if (entry.stage != Stage::recorded) return results;
+  if (!beyond.empty())
+    give_up(entry, beyond);
+  else if (!capture->refusal().empty())
+    give_up(entry, capture->refusal());
+  else if (is_confirmed(*capture))
+    start_compiling(entry);
+  else if (++entry.looks == kMostLooks)
+    give_up(entry, "no two of its runs were alike");
+  return results;
+}
+
+FlatValues AdaptiveBase::State::run_compiled(Entry& entry, const CompiledCapture& compiled,
+                                             const FlatValues& arguments) {
+  constexpr size_t kMostRefusals = 16;
+  const RunLock::Run run(runs);
+  try {
+    FlatValues results{.tensors = compiled.run(arguments.tensors), .structure = entry.results};
+    const std::lock_guard lock(mutex);
+    ++compiled_calls;
+    ++entry.line.compiled;
+    return results;
+  } catch (const UserError& error) {  // nothing was written
+    const std::lock_guard lock(mutex);
+    ++refused;
+    if (++entry.refusals >= kMostRefusals && 2 * entry.refusals > entry.line.compiled)
+      give_up(entry, error.what());
+  }
+  return entry.program.run(arguments.tensors);
+}
+
+FlatValues AdaptiveBase::State::sample(Entry& entry, const FlatValues& arguments) {
+  const RunLock::Recording recording(runs);
+  if (!recording.is_alone()) return entry.program.run(arguments.tensors);
+  RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
+  const std::lock_guard lock(mutex);
+  ++samples;
+  if (!run.capture || !run.beyond.empty())
+    give_up(entry, run.capture ? run.beyond : run.why);
+  else
+    add([this, &entry, there = *run.capture] { check(entry, there); });
+  return std::move(run.results);
+}
+
+// ---- work in the background ---------------------------------------------------------------------
+
+void AdaptiveBase::State::unify(AdaptiveKind& kind) {
+  std::vector<CaptureBase> examples;
+  {
+    const std::lock_guard lock(mutex);
+    if (kind.is_refuted) return;
+    examples = kind.examples;
+  }
+  std::optional<FamilyBase> family;
+  std::string why;
+  try {
+    family = FamilyBase(examples, {.replay_examples = false});
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  const std::lock_guard lock(mutex);
+  if (family) {
+    kind.family = std::move(family);
+    kind.members = examples.size();
+  } else if (kind.family) {
+    kind.examples.resize(kind.members, kind.examples[0]);  // the others are no part of it
+  }
+  kind.why = std::move(why);
+}
+
+// Compares a run of the program with what is compiled, or will be.
+void AdaptiveBase::State::check(Entry& entry, const CaptureBase& there) {
+  std::string difference;
+  std::optional<FamilyBase> family;
+  std::optional<CaptureBase> capture;
+  {
+    const std::lock_guard lock(mutex);
+    if (entry.stage == Stage::program) return;
+    if (entry.sizes) family = entry.kind->family;
+    capture = entry.capture;
+  }
+  try {
+    if (family) {
+      difference = family->difference_from(there);
+    } else if (capture) {
+      const auto differences = composit::compare(capture->graph(), there.graph());
+      if (!differences.empty() && !begins_with_guard(differences))
+        difference = str(differences.front());
+    }
+  } catch (const std::exception& error) {
+    difference = error.what();
+  }
+  const std::lock_guard lock(mutex);
+  if (difference.empty()) {
+    entry.line.checked = true;
+    if (entry.stage == Stage::seen) entry.stage = Stage::ready;
+    return;
+  }
+  give_up(entry, "the program differs: " + difference);
+  if (!family) return;
+  // What else the family gave is no longer trusted.
+  AdaptiveKind& kind = *entry.kind;
+  kind.is_refuted = true;
+  kind.family.reset();
+  kind.why = "it gave another graph than the program: " + difference;
+  for (auto& [key, other] : entries)
+    if (other->kind == &kind && other->sizes && other.get() != &entry)
+      give_up(*other, "the family " + kind.why);
+}
+
+void AdaptiveBase::State::compile(Entry& entry) {
+  std::optional<CaptureBase> capture;
+  std::optional<FamilyBase> family;
+  std::optional<composit::SizeValues> sizes;
+  {
+    const std::lock_guard lock(mutex);
+    if (entry.stage != Stage::compiling) return;
+    capture = entry.capture;
+    family = entry.kind->family;
+    sizes = entry.sizes;
+  }
+  std::shared_ptr<const CompiledCapture> compiled;
+  std::string why;
+  try {
+    if (!capture) capture = family->at(*sizes);
+    compiled = std::make_shared<const CompiledCapture>(*capture, settings.compile);
+    if (FamilyMaker::inside(*capture).grad) {
+      // The derivative, too: the first backward of a call does not wait for a compiler.
+      std::vector<bool> wanted;
+      size_t next = 0;
+      for (const NamedTensor& input : FamilyMaker::inside(*capture).inputs) {
+        const bool is_argument = input.kind == composit::InputKind::user_input;
+        const bool trained = is_argument ? entry.trained.at(next++)
+                                         : input.tensor.defined() && input.tensor.requires_grad();
+        wanted.push_back(trained);
+      }
+      if (std::count(wanted.begin(), wanted.end(), true) > 0) compiled->compiled().vjp(wanted);
+    }
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  const std::lock_guard lock(mutex);
+  if (entry.stage != Stage::compiling) return;
+  if (!why.empty()) {
+    give_up(entry, why);
+    return;
+  }
+  entry.results = capture->result_structure();
+  entry.capture = std::move(capture);
+  entry.compiled = std::move(compiled);
+  entry.stage = Stage::compiled;
+  make_room();
+}
+
+// ---- entries ------------------------------------------------------------------------------------
+
+Entry& AdaptiveBase::State::entry_for(const Hash& key, const Hash& kind_key,
+                                      AdaptiveProgram program, const FlatValues& arguments) {
+  std::unique_ptr<Entry>& entry = entries[key];
+  if (entry) return *entry;
+  entry = std::make_unique<Entry>();
+  std::unique_ptr<AdaptiveKind>& kind = kinds[kind_key];
+  if (!kind) kind = std::make_unique<AdaptiveKind>();
+  entry->kind = kind.get();
+  entry->program = std::move(program);
+  entry->line.arguments = text_of(arguments);
+  for (const at::Tensor& tensor : arguments.tensors)
+    entry->trained.push_back(tensor.defined() && tensor.requires_grad());
+  in_order.push_back(entry.get());
+  return *entry;
+}
+
+void AdaptiveBase::State::add(std::function<void()> piece) { background.add(std::move(piece)); }
+
+void AdaptiveBase::State::start_compiling(Entry& entry) {
+  entry.stage = Stage::compiling;
+  add([this, &entry] { compile(entry); });
+}
+
+void AdaptiveBase::State::give_up(Entry& entry, const std::string& why) {
+  entry.stage = Stage::program;
+  entry.line.state = "the program runs: " + why;
+  entry.compiled.reset();
+  entry.capture.reset();
+  entry.last_results.reset();
+}
+
+void AdaptiveBase::State::make_room() {
+  for (;;) {
+    Entry* oldest = nullptr;
+    size_t count = 0;
+    for (auto& [key, entry] : entries) {
+      if (entry->stage != Stage::compiled) continue;
+      ++count;
+      if (oldest == nullptr || entry->last_call < oldest->last_call) oldest = entry.get();
+    }
+    if (count <= std::max<size_t>(settings.most_programs, 1)) return;
+    oldest->compiled.reset();
+    oldest->stage = Stage::ready;
+  }
+}
+
+AdaptiveReport AdaptiveBase::State::report() const {
+  constexpr const char* kStates[] = {
+      "new", "recorded", "called once", "to be compiled", "compiling", "compiled", ""};
+  const std::lock_guard lock(mutex);
+  AdaptiveReport report{.calls = calls,
+                        .compiled = compiled_calls,
+                        .recorded = recorded,
+                        .refused = refused,
+                        .samples = samples,
+                        .fitted = 0,
+                        .families = {},
+                        .combinations = {}};
+  for (const Entry* entry : in_order) {
+    AdaptiveCombination line = entry->line;
+    if (entry->stage != Stage::program) line.state = kStates[static_cast<size_t>(entry->stage)];
+    if (line.of_family && !line.checked) report.fitted += line.compiled;
+    report.combinations.push_back(std::move(line));
+  }
+  for (const auto& [key, kind] : kinds) {
+    std::string text = kind->family ? "a family" : "no family";
+    if (kind->family)
+      for (const composit::Family& one : kind->family->cases().cases) {
+        std::string sizes;
+        for (const composit::FreeSize& size : one.sizes)
+          sizes += (sizes.empty() ? " of " : ", ") + size.name + " " + std::to_string(size.low) +
+                   ".." + std::to_string(size.high);
+        text += sizes;
+      }
+    if (!kind->why.empty()) text += ": " + kind->why;
+    if (kind->family || !kind->why.empty()) report.families.push_back(std::move(text));
+  }
+  return report;
+}
+
+// ---- AdaptiveBase -------------------------------------------------------------------------------
+
+AdaptiveBase::AdaptiveBase(AdaptiveSettings settings)
+    : state_(std::make_shared<State>(std::move(settings))) {}
+
+FlatValues AdaptiveBase::call(const ProgramFor& program, const FlatValues& arguments,
+                              const std::string& signature) const {
+  FlatValues results = state_->call(program, arguments, signature);
+  if (!state_->settings.in_background) state_->background.wait();
+  return results;
+}
+
+AdaptiveReport AdaptiveBase::report() const { return state_->report(); }
+void AdaptiveBase::wait() const { state_->background.wait(); }
+
+std::string str(const AdaptiveReport& report) {
+  const auto n = [](size_t count) { return std::to_string(count); };
+  std::string text = n(report.calls) + " calls: " + n(report.compiled) + " compiled, " +
+                     n(report.calls - report.compiled) + " of the program (" + n(report.recorded) +
+                     " recorded, " + n(report.refused) + " refused by a guard, " +
+                     n(report.samples) + " samples); " + n(report.fitted) +
+                     " answers at sizes that were fitted and not checked\n";
+  for (const std::string& family : report.families) text += family + "\n";
+  for (const AdaptiveCombination& one : report.combinations)
+    text += "  " + one.arguments + ": " + n(one.compiled) + " of " + n(one.calls) + " compiled" +
+            (one.of_family ? one.checked ? ", family" : ", family, not checked" : "") + "; " +
+            one.state + "\n";
+  return text;
+}
+
+}  // namespace flashlight

@@ -1,0 +1,92 @@
+// What an adaptive program knows. For adaptive.cpp and its like only.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "composit/ir/hash.h"
+#include "flashlight/adaptive.h"
+#include "flashlight/background.h"
+#include "flashlight/family.h"
+#include "flashlight/recorded_run.h"
+#include "flashlight/run_lock.h"
+
+namespace flashlight {
+
+// All combinations that differ in sizes only.
+struct AdaptiveKind {
+  std::vector<CaptureBase> examples;
+  std::optional<FamilyBase> family;
+  size_t members = 0;       // of the examples, the first so many made the family
+  std::string why;          // there is no family, or it was not extended
+  size_t checks = 0;        // of sizes that the family gives
+  bool is_refuted = false;  // a family of it gave another graph than the program
+};
+
+struct AdaptiveEntry {
+  enum class Stage {
+    fresh,      // not called yet
+    recorded,   // `capture` waits for a look
+    seen,       // called once, not recorded
+    ready,      // a capture, or the family, may be compiled
+    compiling,  // in the background
+    compiled,   // `compiled` runs
+    program     // the program runs for good: `line.state` says why
+  };
+  Stage stage = Stage::fresh;
+  AdaptiveProgram program;
+  AdaptiveKind* kind = nullptr;
+  std::optional<CaptureBase> capture;
+  LastResults last_results;                   // of the capture's looks
+  std::optional<composit::SizeValues> sizes;  // of the family that gives the graph
+  std::vector<bool> trained;                  // by argument: it requires a gradient
+  std::shared_ptr<const CompiledCapture> compiled;
+  Structure results;
+  size_t last_call = 0, since_sample = 0, refusals = 0, looks = 0;
+  AdaptiveCombination line;
+};
+
+struct AdaptiveBase::State {
+  using Entry = AdaptiveEntry;
+  using Stage = Entry::Stage;
+
+  explicit State(AdaptiveSettings settings) : settings(std::move(settings)) {}
+
+  FlatValues call(const ProgramFor& program, const FlatValues& arguments,
+                  const std::string& signature);
+  AdaptiveReport report() const;
+
+  FlatValues run_program(Entry& entry, const FlatValues& arguments);
+  // The first two calls of a combination, and those of compiled code.
+  FlatValues first_call(Entry& entry, const FlatValues& arguments);
+  FlatValues look(Entry& entry, const FlatValues& arguments);
+  FlatValues record(Entry& entry, const FlatValues& arguments);
+  FlatValues run_compiled(Entry& entry, const CompiledCapture& compiled,
+                          const FlatValues& arguments);
+  FlatValues sample(Entry& entry, const FlatValues& arguments);
+
+  // Work in the background.
+  void add(std::function<void()> piece);
+  void unify(AdaptiveKind& kind);
+  void check(Entry& entry, const CaptureBase& there);
+  void compile(Entry& entry);
+  // The following need the lock.
+  Entry& entry_for(const composit::Hash& key, const composit::Hash& kind_key,
+                   AdaptiveProgram program, const FlatValues& arguments);
+  void start_compiling(Entry& entry);
+  void give_up(Entry& entry, const std::string& why);
+  void make_room();
+
+  const AdaptiveSettings settings;
+  mutable std::mutex mutex;
+  std::unordered_map<composit::Hash, std::unique_ptr<Entry>> entries;
+  std::unordered_map<composit::Hash, std::unique_ptr<AdaptiveKind>> kinds;
+  std::vector<const Entry*> in_order;
+  size_t calls = 0, compiled_calls = 0, recorded = 0, refused = 0, samples = 0;
+  RunLock runs;
+  Background background;  // the last member: it ends first
+};
+
+}  // namespace flashlight
