@@ -114,7 +114,7 @@ std::optional<SizeValues> farthest_wanted(const std::vector<SizeValues>& known,
 
 // As many of the points as may be bound up to a graph's size; another part of them for each size.
 std::vector<SizeValues> some_of(const std::vector<SizeValues>& points, size_t nodes) {
-  constexpr size_t kMostNodes = 4'000'000, kLeast = 64, kPace = 7919;
+  constexpr size_t kMostNodes = 20'000, kLeast = 24, kPace = 7919;
   const size_t count = std::max(kLeast, kMostNodes / std::max<size_t>(nodes, 1));
   if (count >= points.size()) return points;
   std::vector<SizeValues> some;
@@ -368,13 +368,15 @@ Separation CaseFinder::resolved(const std::vector<Separation>& all, const Family
 void CaseFinder::expect_boundary(const SizeCondition& condition, const Family& before,
                                  const Members& members, const Path& path,
                                  const std::string& what) const {
+  std::map<SizeValues, std::optional<bool>> answers;
   const auto answer = [&](const SizeValues& point) -> std::optional<bool> {
+    const auto [known, is_new] = answers.emplace(point, std::nullopt);
     try {
-      if (!is_on(path, point)) return std::nullopt;
-      return holds(condition, sizes_before(before, {condition}, point));
+      if (is_new && is_on(path, point))
+        known->second = holds(condition, sizes_before(before, {condition}, point));
     } catch (const UserError&) {  // no program has these sizes
-      return std::nullopt;
     }
+    return known->second;
   };
   const auto is_at_boundary = [&](const SizeValues& point, bool here) {
     for (const FreeSize& size : sizes_)
@@ -441,8 +443,14 @@ std::vector<FreeSize> CaseFinder::sizes_of(const Members& members) const {
 
 void CaseFinder::expect_enough(const std::vector<FreeSize>& sizes, const Path& path) const {
   std::map<std::string, std::set<int64_t>> there;
+  size_t nodes = 1;  // that are bound for each point
+  for (const auto& [index, holds] : path)
+    for_each_size(cases_.forks[index].condition, [&, of = index](const LazyTensor& tensor, size_t) {
+      if (!is_input(*tensor.node)) nodes = std::max(nodes, befores_[of].example.size());
+    });
+  const std::vector<SizeValues> looked_at = some_of(grid_, nodes);
   std::vector<const SizeValues*> points;
-  for (const SizeValues& point : grid_) {
+  for (const SizeValues& point : looked_at) {
     if (!is_on(path, point)) continue;
     points.push_back(&point);
     for (const auto& [name, number] : point) there[name].insert(number);

@@ -149,7 +149,7 @@ class AllBindings {
   std::optional<SizeValues> where_differ(const SizeFormula& a, const SizeFormula& b,
                                          bool& is_known) {
     if (!bindings_) bind_all();
-    is_known = !bindings_->empty();
+    is_known = is_complete_;
     for (const auto& [sizes, binding] : *bindings_) {
       const auto size_of = [&binding = binding](const LazyTensor& tensor, size_t axis) {
         return binding.of(tensor).sizes().at(axis);
@@ -164,12 +164,13 @@ class AllBindings {
 
  private:
   void bind_all() {
-    constexpr int64_t kMost = 256;
+    constexpr double kMost = 256;
     bindings_.emplace();
-    int64_t count = 1;
+    double count = 1;
     for (const FreeSize& size : family_.sizes)
-      count = std::min(count * ((size.high - size.low) / size.step + 1), kMost + 1);
-    if (count > kMost || !family_.value_sizes.empty()) return;
+      count *= static_cast<double>((size.high - size.low) / size.step + 1);
+    is_complete_ = count <= kMost && family_.value_sizes.empty();
+    if (!is_complete_) return;
     for (const SizeValues& sizes : grid_of(family_.sizes))
       if (!within_ || within_(sizes))
         if (std::optional<Binding> binding = bound_at(family_, sizes))
@@ -179,6 +180,7 @@ class AllBindings {
   const Family& family_;
   const Within& within_;
   std::optional<std::vector<std::pair<SizeValues, Binding>>> bindings_;
+  bool is_complete_ = false;
 };
 
 void expect_one_meaning(const Family& family, const Ambiguity& integer, const Within& within,
