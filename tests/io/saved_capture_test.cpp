@@ -287,9 +287,9 @@ TEST_F(DamagedCapture, without_a_file) {
 
 TEST_F(DamagedCapture, with_another_version) {
   EXPECT_EQ(
-      message_with("flashlight capture 1", "flashlight capture 3"),
+      message_with("flashlight capture 1", "flashlight capture 4"),
       "[load] :1: expected format 1 to 3, those that this version reads, received 'flashlight "
-      "capture 3'");
+      "capture 4'");
   EXPECT_EQ(
       message_with("flashlight capture 1", "flashlight capture 1.0"),
       "[load] :1: expected format 1 to 3, those that this version reads, received 'flashlight "
@@ -300,8 +300,8 @@ TEST_F(DamagedCapture, with_another_version) {
 
 TEST_F(DamagedCapture, with_a_damaged_head) {
   EXPECT_EQ(message_with("producer", "produce"),
-            "[load] :2: expected producer, schema, property, tied, example_input, example_output "
-            "or graph, received "
+            "[load] :2: expected producer, schema, property, tied, example_input, example_output, "
+            "cases or graph, received "
             "'produce'");
   EXPECT_EQ(message_with("producer \"", "producer "),
             "[load] :2: expected a string in quotes, received 'torch 2.13.0\"'");
