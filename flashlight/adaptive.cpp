@@ -107,7 +107,8 @@ FlatValues AdaptiveBase::State::call(const ProgramFor& program_for, const FlatVa
       const bool is_sample =
           settings.sample_every > 0 && ++entry.since_sample % settings.sample_every == 0;
       lock.unlock();
-      return is_sample ? sample(entry, arguments) : run_compiled(entry, *compiled, arguments);
+      return is_sample ? run_and_check(entry, arguments, samples)
+                       : run_compiled(entry, *compiled, arguments);
     }
     case Stage::compiling:
     case Stage::program:
@@ -137,18 +138,7 @@ FlatValues AdaptiveBase::State::first_call(Entry& entry, const FlatValues& argum
     is_example = !entry.sizes && kind.examples.size() < settings.most_examples;
     if (entry.sizes && !is_checked) entry.stage = Stage::ready;
   }
-  if (entry.sizes && is_checked) {
-    const RunLock::Recording recording(runs);
-    if (!recording.is_alone()) return entry.program.run(arguments.tensors);
-    RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
-    const std::lock_guard lock(mutex);
-    ++recorded;
-    if (!run.capture || !run.beyond.empty())
-      give_up(entry, run.capture ? run.beyond : run.why);
-    else
-      add([this, &entry, there = *run.capture] { check(entry, there); });
-    return std::move(run.results);
-  }
+  if (entry.sizes && is_checked) return run_and_check(entry, arguments, recorded);
   return is_example ? record(entry, arguments) : run_program(entry, arguments);
 }
 
@@ -238,12 +228,13 @@ FlatValues AdaptiveBase::State::run_compiled(Entry& entry, const CompiledCapture
   return entry.program.run(arguments.tensors);
 }
 
-FlatValues AdaptiveBase::State::sample(Entry& entry, const FlatValues& arguments) {
+FlatValues AdaptiveBase::State::run_and_check(Entry& entry, const FlatValues& arguments,
+                                              size_t& count) {
   const RunLock::Recording recording(runs);
   if (!recording.is_alone()) return entry.program.run(arguments.tensors);
   RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
   const std::lock_guard lock(mutex);
-  ++samples;
+  ++count;
   if (!run.capture || !run.beyond.empty())
     give_up(entry, run.capture ? run.beyond : run.why);
   else

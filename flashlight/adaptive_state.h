@@ -65,7 +65,9 @@ struct AdaptiveBase::State {
   FlatValues record(Entry& entry, const FlatValues& arguments);
   FlatValues run_compiled(Entry& entry, const CompiledCapture& compiled,
                           const FlatValues& arguments);
-  FlatValues sample(Entry& entry, const FlatValues& arguments);
+  // The program runs, is recorded, and compared in the background with what is, or will be,
+  // compiled. `count`: of such runs.
+  FlatValues run_and_check(Entry& entry, const FlatValues& arguments, size_t& count);
 
   // Work in the background.
   void add(std::function<void()> piece);

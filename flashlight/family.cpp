@@ -52,12 +52,9 @@ composit::Cases unified(const std::vector<CaptureBase>& examples,
   return composit::unify_cases(FamilyMaker::graphs_of(examples), {.names = names});
 }
 
-// The first example of a case.
 const CaptureBase& example_of(const composit::Cases& cases,
                               const std::vector<CaptureBase>& examples, size_t number) {
-  size_t i = 0;
-  while (cases.case_of_example.at(i) != number) ++i;
-  return examples.at(i);
+  return examples.at(composit::first_example_of(cases, number));
 }
 
 SizeValues sizes_of_example(const composit::Family& family, size_t number) {

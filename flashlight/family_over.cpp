@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "composit/family/case_finder.h"
+#include "composit/family/cases.h"
 #include "composit/ir/error.h"
 #include "flashlight/family.h"
 #include "flashlight/family_maker.h"

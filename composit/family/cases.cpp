@@ -54,6 +54,12 @@ std::string print(const Cases& cases, const PrintOptions& options) {
   return text;
 }
 
+size_t first_example_of(const Cases& cases, size_t number) {
+  size_t first = 0;
+  while (cases.case_of_example.at(first) != number) ++first;
+  return first;
+}
+
 void widen(Cases& cases, const SizeValues& sizes) {
   widen(cases.cases[case_at(cases, sizes)], sizes);
 }

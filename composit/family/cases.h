@@ -62,6 +62,9 @@ std::vector<FreeSize> hull_of(const Cases& cases);
 // The texts of all cases, and the conditions: see `fork_lines`.
 std::string print(const Cases& cases, const PrintOptions& options = {});
 
+// The first example of a case, by number.
+size_t first_example_of(const Cases& cases, size_t number);
+
 // Takes these sizes into the range of the case that they belong to: see `widen` of a family.
 void widen(Cases& cases, const SizeValues& sizes);
 

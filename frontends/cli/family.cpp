@@ -60,9 +60,7 @@ int unify(const UnifyArguments& arguments, std::ostream& out) {
   std::vector<SavedCapture> firsts;
   size_t formulas = 0;
   for (size_t number = 0; number < family.cases.size(); ++number) {
-    size_t first = 0;
-    while (family.case_of_example[first] != number) ++first;
-    firsts.push_back(captures[first]);
+    firsts.push_back(captures[composit::first_example_of(family, number)]);
     formulas += family.cases[number].formula_count();
   }
   composit::save(composit::with_family(std::move(firsts), family), arguments.target);
