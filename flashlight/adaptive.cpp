@@ -261,6 +261,8 @@ void AdaptiveBase::State::unify(AdaptiveKind& kind) {
   const std::lock_guard lock(mutex);
   if (family) {
     kind.family = std::move(family);
+    kind.programs =
+        std::make_shared<FamilyPrograms>(*kind.family, settings.compile, settings.most_programs);
     kind.members = examples.size();
   } else if (kind.family) {
     kind.examples.resize(kind.members, kind.examples[0]);  // the others are no part of it
@@ -302,6 +304,7 @@ void AdaptiveBase::State::check(Entry& entry, const CaptureBase& there) {
   AdaptiveKind& kind = *entry.kind;
   kind.is_refuted = true;
   kind.family.reset();
+  kind.programs.reset();
   kind.why = "it gave another graph than the program: " + difference;
   for (auto& [key, other] : entries)
     if (other->kind == &kind && other->sizes && other.get() != &entry)
@@ -310,20 +313,22 @@ void AdaptiveBase::State::check(Entry& entry, const CaptureBase& there) {
 
 void AdaptiveBase::State::compile(Entry& entry) {
   std::optional<CaptureBase> capture;
-  std::optional<FamilyBase> family;
+  std::shared_ptr<FamilyPrograms> programs;
   std::optional<composit::SizeValues> sizes;
   {
     const std::lock_guard lock(mutex);
     if (entry.stage != Stage::compiling) return;
     capture = entry.capture;
-    family = entry.kind->family;
+    programs = entry.kind->programs;
     sizes = entry.sizes;
   }
   std::shared_ptr<const CompiledCapture> compiled;
   std::string why;
   try {
-    if (!capture) capture = family->at(*sizes);
-    compiled = std::make_shared<const CompiledCapture>(*capture, settings.compile);
+    if (!capture) capture = programs->family().at(*sizes);
+    compiled = sizes && programs
+                   ? programs->at(*sizes)
+                   : std::make_shared<const CompiledCapture>(*capture, settings.compile);
     if (FamilyMaker::inside(*capture).grad) {
       // The derivative, too: the first backward of a call does not wait for a compiler.
       std::vector<bool> wanted;

@@ -9,7 +9,7 @@
 #include "composit/ir/hash.h"
 #include "flashlight/adaptive.h"
 #include "flashlight/background.h"
-#include "flashlight/family.h"
+#include "flashlight/family_programs.h"
 #include "flashlight/recorded_run.h"
 #include "flashlight/run_lock.h"
 
@@ -19,6 +19,7 @@ namespace flashlight {
 struct AdaptiveKind {
   std::vector<CaptureBase> examples;
   std::optional<FamilyBase> family;
+  std::shared_ptr<FamilyPrograms> programs;  // of it, compiled
   size_t members = 0;       // of the examples, the first so many made the family
   std::string why;          // there is no family, or it was not extended
   size_t checks = 0;        // of sizes that the family gives

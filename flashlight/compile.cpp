@@ -26,15 +26,16 @@ std::vector<at::Tensor> call(const CompiledGraph& compiled, BoundInputs& inputs,
 
 }  // namespace
 
-CompiledCapture::CompiledCapture(const CaptureBase& capture, CompileSettings settings)
-    : CompiledCapture(compilable(capture), std::move(settings)) {}
+CompiledCapture::CompiledCapture(const CaptureBase& capture, CompileSettings settings,
+                                 std::shared_ptr<SharedCode> shared)
+    : CompiledCapture(compilable(capture), std::move(settings), std::move(shared)) {}
 
 CompiledCapture::CompiledCapture(const std::shared_ptr<const CaptureBase::State>& capture,
-                                 CompileSettings settings)
+                                 CompileSettings settings, std::shared_ptr<SharedCode> shared)
     : arguments_(capture->arguments),
       results_(capture->results),
       inputs_(BoundInputs::of(capture)),
-      compiled_(capture->graph, std::move(settings)) {}
+      compiled_(capture->graph, std::move(settings), std::move(shared)) {}
 
 std::shared_ptr<const CaptureBase::State> CompiledCapture::compilable(const CaptureBase& capture) {
   capture.expect_trust("compiled code");

@@ -51,7 +51,9 @@ class BoundInputs;  // bound_inputs.h
 class CompiledCapture {
  public:
   // UserError as of `compile`.
-  CompiledCapture(const CaptureBase& capture, CompileSettings settings);
+  // `shared`: of a family, the code at other sizes (family_programs.h).
+  CompiledCapture(const CaptureBase& capture, CompileSettings settings,
+                  std::shared_ptr<SharedCode> shared = nullptr);
 
   // The tensors of results for those of arguments; parameters and buffers are the model's, as they
   // are at the time of the call. Writes what the program writes. UserError where one of the packed
@@ -63,15 +65,13 @@ class CompiledCapture {
   const std::string& source() const { return compiled_.source(); }
   // The graph that is compiled; parameters are among its inputs.
   const CompiledGraph& compiled() const { return compiled_; }
-
- protected:
   // The structure of arguments and results, as made of tensors.
   const Structure& argument_structure() const { return arguments_; }
   const Structure& result_structure() const { return results_; }
 
  private:
   CompiledCapture(const std::shared_ptr<const CaptureBase::State>& capture,
-                  CompileSettings settings);
+                  CompileSettings settings, std::shared_ptr<SharedCode> shared);
   // UserError where a look has found a difference, or numbers follow the calls.
   static std::shared_ptr<const CaptureBase::State> compilable(const CaptureBase& capture);
 

@@ -1,20 +1,18 @@
 // Compiled code for all sizes of a family: a program for each, made at the first call there.
 //
 //   auto fast = flashlight::compile(family, {.backend = flashlight::Mosaic{}});
-//   at::Tensor y = fast(x_4x21);      // compiles for 4x21
-//   at::Tensor z = fast(x2_4x21);     // runs
+//   at::Tensor y = fast(x_4x21);      // compiles, for this and other sizes
+//   at::Tensor z = fast(x_5x30);      // plans for 5x30; no compiler runs
 //
-// What the toolchain compiled before is found on disk. Each program packs its weights.
+// With mosaic, sizes are data of the compiled text: a new size is planned in some hundredths of a
+// second. A few texts serve all sizes, for plans differ where another algorithm pays or threads
+// divide something else; and weights are packed once. Other backends compile each size.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
 
-#include "composit/ir/error.h"
-#include "flashlight/compile.h"
-#include "flashlight/family.h"
+#include "flashlight/family_programs.h"
 
 namespace flashlight {
 
@@ -27,50 +25,28 @@ class CompiledFamily<Result(Arguments...)> {
  public:
   // UserError for a family whose sizes depend on values: there would be a program for each value.
   CompiledFamily(Family<Result(Arguments...)> family, CompileSettings settings)
-      : state_(std::make_shared<State>(std::move(family), std::move(settings))) {
-    for (const composit::Family& one : state_->family.cases().cases)
-      if (!one.value_sizes.empty())
-        throw composit::UserError(
-            "[compile] expected a family whose sizes do not depend on values, "
-            "received one where '" +
-            one.value_sizes[0].name + "' does");
-  }
+      : programs_(std::make_shared<FamilyPrograms>(std::move(family), std::move(settings))) {}
 
   // The program's result. UserError as of a call of the family, and as of `compile`. Several
   // threads may call; while one compiles, the others wait.
   template <class... Values>
   Result operator()(Values&&... values) const {
+    const FamilyBase& family = programs_->family();
     const FlatValues flat = detail::flatten_as<std::tuple<std::decay_t<Arguments>...>>(
-        state_->family.argument_structure(), values...);
-    const auto program = at(state_->family.sizes_of(flat.tensors));
-    return (*program)(std::forward<Values>(values)...);
+        family.argument_structure(), std::forward<Values>(values)...);
+    const auto program = programs_->at(family.sizes_of(flat.tensors));
+    if constexpr (std::is_void_v<Result>)
+      program->run(flat.tensors);
+    else
+      return unflatten<Result>(program->result_structure(), program->run(flat.tensors));
   }
-  // The number of programs made so far.
-  size_t programs() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->programs.size();
-  }
+  // The number of programs that are kept.
+  size_t programs() const { return programs_->size(); }
+  // How often a compiler ran.
+  size_t compilations() const { return programs_->compilations(); }
 
  private:
-  using Program = Compiled<Result(Arguments...)>;
-  struct State {
-    State(Family<Result(Arguments...)> family, CompileSettings settings)
-        : family(std::move(family)), settings(std::move(settings)) {}
-    Family<Result(Arguments...)> family;
-    CompileSettings settings;
-    std::mutex mutex;
-    std::map<composit::SizeValues, std::shared_ptr<const Program>> programs;
-  };
-
-  std::shared_ptr<const Program> at(const composit::SizeValues& sizes) const {
-    const std::lock_guard lock(state_->mutex);
-    auto& program = state_->programs[sizes];
-    if (!program)
-      program = std::make_shared<const Program>(state_->family.at(sizes), state_->settings);
-    return program;
-  }
-
-  std::shared_ptr<State> state_;
+  std::shared_ptr<FamilyPrograms> programs_;
 };
 
 // Compiles a family, at first for no sizes.

@@ -19,6 +19,7 @@
 #include "flashlight/graph_operator.h"
 #include "flashlight/lent_generator.h"
 #include "flashlight/prepared_code.h"
+#include "flashlight/shared_code.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
 #include "tracer/trace_scope.h"
@@ -35,12 +36,13 @@ using torch::autograd::variable_list;
 struct CompiledGraph::State {
   Graph graph;
   CompileSettings settings;
+  std::shared_ptr<SharedCode> shared;  // nullptr: with no other
   PreparedCode code;
   std::vector<size_t> targets;  // by mutation: the index of its input
   std::mutex mutex = {};
   std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by the inputs that are wanted
 
-  State(Graph one, CompileSettings chosen);
+  State(Graph one, CompileSettings chosen, std::shared_ptr<SharedCode> of);
 };
 
 namespace {
@@ -133,28 +135,36 @@ std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bo
   return names;
 }
 
-composit::Compiled compiled(const Graph& graph, const CompileSettings& settings) {
-  composit::CompileOptions options = {.name = settings.name,
-                                      .results = settings.results,
-                                      .flags = settings.flags,
-                                      .options = settings.backend.options,
-                                      .may_prepare = true,
-                                      .may_update = true,
-                                      .schemas = schemas_of,
-                                      .torch_folders = {FLASHLIGHT_TORCH_INCLUDES}};
-  return backend_named(settings.backend.name).compile(graph, options);
+composit::Compiled compiled(const Graph& graph, const CompileSettings& settings,
+                            const SharedCode* shared) {
+  if (shared != nullptr) return shared->at(graph);
+  return backend_named(settings.backend.name).compile(graph, compile_options(settings));
 }
 
 }  // namespace
 
-CompiledGraph::State::State(Graph one, CompileSettings chosen)
+composit::CompileOptions compile_options(const CompileSettings& settings) {
+  return {.name = settings.name,
+          .results = settings.results,
+          .flags = settings.flags,
+          .options = settings.backend.options,
+          .may_prepare = true,
+          .may_update = true,
+          .schemas = schemas_of,
+          .torch_folders = {FLASHLIGHT_TORCH_INCLUDES}};
+}
+
+CompiledGraph::State::State(Graph one, CompileSettings chosen, std::shared_ptr<SharedCode> of)
     : graph(std::move(one)),
       settings(std::move(chosen)),
-      code(compiled(graph, settings)),
+      shared(std::move(of)),
+      code(compiled(graph, settings, shared.get()),
+           shared ? shared->preparations() : nullptr),
       targets(targets_of(graph)) {}
 
-CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings)
-    : state_(std::make_shared<State>(std::move(graph), std::move(settings))) {}
+CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings,
+                             std::shared_ptr<SharedCode> shared)
+    : state_(std::make_shared<State>(std::move(graph), std::move(settings), std::move(shared))) {}
 
 const Graph& CompiledGraph::graph() const { return state_->graph; }
 const std::string& CompiledGraph::source() const { return state_->code.code().source(); }
@@ -173,7 +183,15 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   settings.results = gradient_names(state_->graph, wanted);
   composit::BackendChoice& backend = settings.backend;
   backend.options = backend_named(backend.name).for_derivative(std::move(backend.options));
-  CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings));
+  std::shared_ptr<SharedCode> shared;
+  if (state_->shared)
+    shared = state_->shared->derivative(wanted, [&] {
+      std::vector<Graph> shown;
+      for (const Graph& graph : state_->shared->shown()) shown.push_back(vjp_graph(graph, wanted));
+      return std::make_shared<SharedCode>(std::move(shown), settings);
+    });
+  CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings),
+                           std::move(shared));
   state_->vjps.emplace(wanted, derivative);
   return derivative;
 }

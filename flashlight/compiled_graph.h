@@ -38,11 +38,15 @@ struct CompileSettings {
   std::vector<std::string> results = {};    // names of results; default: names of operations
 };
 
+class SharedCode;  // shared_code.h
+
 class CompiledGraph {
  public:
   // UserError that lists the operations without code, or the backends or options that exist if it
   // asks for another; names the choice that cannot be made; or tells what the compiler reports.
-  CompiledGraph(composit::Graph graph, CompileSettings settings);
+  // `shared`: the code of the same program at other sizes, with the same settings.
+  CompiledGraph(composit::Graph graph, CompileSettings settings,
+                std::shared_ptr<SharedCode> shared = nullptr);
 
   // The graph that it computes.
   const composit::Graph& graph() const;

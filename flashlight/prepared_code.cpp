@@ -24,7 +24,8 @@ bool PreparedCode::Version::is_last() const {
   return is_counted() ? counter_.current_version() == writes_ : storage_.expired();
 }
 
-PreparedCode::PreparedCode(composit::Compiled code) : code_(std::move(code)) {
+PreparedCode::PreparedCode(composit::Compiled code, std::shared_ptr<SharedPreparations> shared)
+    : code_(std::move(code)), shared_(std::move(shared)) {
   const size_t inputs = code_->ports().inputs.size();
   for (size_t i = 0; i < inputs; ++i) {
     is_frozen_.push_back(code_->is_frozen(i));
@@ -63,7 +64,31 @@ void PreparedCode::prepare(const std::vector<at::Tensor>& given,
     weights[input] = tracer::to_array(versions_.back().is_counted() ? row_major[input].detach()
                                                                     : row_major[input].clone());
   }
-  prepared_ = code_->prepare(weights);
+  if (shared_ != nullptr) prepared_ = shared_->find(*code_, frozen_, given);
+  if (prepared_ == nullptr) prepared_ = code_->prepare(weights);
+  if (shared_ != nullptr) shared_->add(prepared_, versions_);
+}
+
+std::shared_ptr<const composit::Code> SharedPreparations::find(
+    const composit::Code& code, const std::vector<size_t>& frozen,
+    const std::vector<at::Tensor>& given) {
+  const std::lock_guard lock(mutex_);
+  for (const One& one : all_) {
+    const std::shared_ptr<const composit::Code> other = one.code.lock();
+    bool is_same = other != nullptr && one.versions.size() == frozen.size();
+    for (size_t i = 0; is_same && i < frozen.size(); ++i)
+      is_same = given[frozen[i]].defined() && one.versions[i].is_of(given[frozen[i]]);
+    if (!is_same) continue;
+    if (std::shared_ptr<const composit::Code> like = code.prepare_like(*other)) return like;
+  }
+  return nullptr;
+}
+
+void SharedPreparations::add(std::shared_ptr<const composit::Code> code,
+                             std::vector<Version> versions) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(all_, [](const One& one) { return one.code.expired(); });
+  all_.push_back({std::move(code), std::move(versions)});
 }
 
 std::shared_ptr<const composit::Code> PreparedCode::with(

@@ -14,9 +14,14 @@
 
 namespace flashlight {
 
+class SharedPreparations;
+
 class PreparedCode {
  public:
-  explicit PreparedCode(composit::Compiled code);
+  // `shared`: what code of the same program at other sizes has prepared is taken from there, if the
+  // weights are the same.
+  explicit PreparedCode(composit::Compiled code,
+                        std::shared_ptr<SharedPreparations> shared = nullptr);
 
   const composit::Code& code() const { return *code_; }
   // By input: true if its value is taken at preparation.
@@ -52,12 +57,35 @@ class PreparedCode {
   void prepare(const std::vector<at::Tensor>& given,
                const std::vector<at::Tensor>& row_major) const;
 
+  friend class SharedPreparations;
+
   composit::Compiled code_;
+  std::shared_ptr<SharedPreparations> shared_;
   std::vector<bool> is_frozen_;
   std::vector<size_t> frozen_;  // those inputs
   mutable std::mutex mutex_;
   mutable std::vector<Version> versions_;  // of frozen_, at the last preparation
   mutable std::shared_ptr<const composit::Code> prepared_;
+};
+
+// What code of one program has prepared at its sizes, as long as a size has it.
+class SharedPreparations {
+ private:
+  friend class PreparedCode;
+  using Version = PreparedCode::Version;
+  struct One {
+    std::weak_ptr<const composit::Code> code;
+    std::vector<Version> versions;
+  };
+
+  // Of these tensors by input, of which the `frozen` ones are prepared; nullptr: there is none.
+  std::shared_ptr<const composit::Code> find(const composit::Code& code,
+                                             const std::vector<size_t>& frozen,
+                                             const std::vector<at::Tensor>& given);
+  void add(std::shared_ptr<const composit::Code> code, std::vector<Version> versions);
+
+  std::mutex mutex_;
+  std::vector<One> all_;
 };
 
 }  // namespace flashlight

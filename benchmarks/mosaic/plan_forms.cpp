@@ -9,6 +9,7 @@
 #include "benchmarks/report.h"
 #include "composit/nn/layers.h"
 #include "composit/nn/nn.h"
+#include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/plan_form.h"
 
 namespace {
@@ -75,7 +76,7 @@ int main(int argc, char** argv) {
   report.raw(
       "bert_base", "form of two",
       {benchmarks::seconds([&] { form = flashlight::mosaic::form_of(shown, {}, {"tokens"}); })});
-  std::vector<double> anew, forms, bound, kernels;
+  std::vector<double> anew, forms, bound, kernels, emission;
   for (int round = 0; round < rounds; ++round) {
     Plan plan;
     PlanForm one;
@@ -86,10 +87,12 @@ int main(int argc, char** argv) {
     kernels.push_back(
         benchmarks::seconds([&] { plan = flashlight::mosaic::plan_of(std::move(one)); }));
     bound.push_back(forms.back() + kernels.back());
+    emission.push_back(benchmarks::seconds([&] { flashlight::mosaic::emit(plan, "bert"); }));
   }
   report.raw("bert_base", "plan anew", anew);
   report.raw("bert_base", "bind sizes", forms);
   report.raw("bert_base", "kernels and buffers", kernels);
+  report.raw("bert_base", "emission", emission);
   report.target("seconds to bind a plan of BERT-base", "<=", 0.01, benchmarks::median(bound));
   report.target("plan bound ÷ planned anew, bert_base", "<=", 0.25,
                 benchmarks::median_ratio(bound, anew));

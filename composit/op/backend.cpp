@@ -1,5 +1,6 @@
 #include "composit/op/backend.h"
 
+#include <atomic>
 #include <cstring>
 #include <new>
 
@@ -66,6 +67,23 @@ class ArrayCode : public Code {
   ArrayFunction function_;
 };
 
+// Each size on its own.
+class EachSize : public SizedCode {
+ public:
+  EachSize(const Backend& backend, CompileOptions options)
+      : backend_(backend), options_(std::move(options)) {}
+  Compiled at(const Graph& graph) override {
+    ++count_;
+    return backend_.compile(graph, options_);
+  }
+  size_t compilations() const override { return count_; }
+
+ private:
+  const Backend& backend_;
+  CompileOptions options_;
+  std::atomic<size_t> count_ = 0;
+};
+
 // With all options of the backend's table that are for this use.
 CompileOptions completed(const Backend& backend, CompileOptions options, Option::Use use) {
   options.options = complete(std::move(options.options), backend.options(), use, backend.name());
@@ -86,6 +104,8 @@ bool Code::may_update(size_t /*result*/) const { return false; }
 std::shared_ptr<const Code> Code::prepare(const Arrays& /*weights*/) const {
   return shared_from_this();
 }
+
+std::shared_ptr<const Code> Code::prepare_like(const Code& /*other*/) const { return nullptr; }
 
 std::vector<fl::TimedKernel> Code::profile(InputBuffers /*inputs*/, Buffers /*results*/,
                                            fl::Generator* /*generator*/) const {
@@ -135,6 +155,15 @@ bool Backend::has_code(const Operation& /*operation*/) const { return false; }
 
 Compiled Backend::compile(const Graph& graph, const CompileOptions& options) const {
   return make(graph, completed(*this, options, Option::Use::calls));
+}
+
+std::shared_ptr<SizedCode> Backend::compile_sized(const std::vector<Graph>& shown,
+                                                  const CompileOptions& options) const {
+  return make_sized(shown, completed(*this, options, Option::Use::calls));
+}
+std::shared_ptr<SizedCode> Backend::make_sized(const std::vector<Graph>& /*shown*/,
+                                               const CompileOptions& options) const {
+  return std::make_shared<EachSize>(*this, options);
 }
 
 std::string Backend::source(const Graph& graph, const CompileOptions& options) const {

@@ -62,6 +62,10 @@ class Code : public std::enable_shared_from_this<Code> {
   // no value, or one of another type.
   virtual std::shared_ptr<const Code> prepare(const std::vector<Array>& weights) const;
 
+  // The code with what `other` has prepared, which is code of the same SizedCode at other sizes;
+  // nullptr where this one needs another preparation.
+  virtual std::shared_ptr<const Code> prepare_like(const Code& other) const;
+
   // Row-major elements of inputs and of results; an input may be nullptr where it is frozen, or
   // not used. Draws go on from where `generator` is; without one they are those of LibTorch's
   // generator with its default seed. UserError for what the code refuses: memory of another device,
@@ -104,6 +108,16 @@ class Compiled {
   std::shared_ptr<const Code> code_;
 };
 
+// Code of one program at many sizes, which share what they can: their text, what they prepare.
+class SizedCode {
+ public:
+  virtual ~SizedCode() = default;
+  // The code at the sizes of `graph`. Several threads may call. UserError as of Backend::compile.
+  virtual Compiled at(const Graph& graph) = 0;
+  // The number of texts that were compiled so far.
+  virtual size_t compilations() const = 0;
+};
+
 // Code that computes with arrays. The function gives what Code::call does.
 using ArrayFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
 Compiled code_of(const Graph& graph, const std::string& name, ArrayFunction function);
@@ -133,6 +147,10 @@ class Backend {
   // UserError that lists all operations of `graph` the backend has no code for, for an option that
   // it does not have, and for what its compiler refuses.
   Compiled compile(const Graph& graph, const CompileOptions& options = {}) const;
+  // Code for all sizes of one program. `shown`: its graphs at some of them, by which a backend can
+  // prepare for others. By default each size is compiled alone. The backend must outlive it.
+  std::shared_ptr<SizedCode> compile_sized(const std::vector<Graph>& shown,
+                                           const CompileOptions& options = {}) const;
   // The text that `compile` makes code of, without that; empty where there is none.
   std::string source(const Graph& graph, const CompileOptions& options = {}) const;
   // Text for people about what `compile` would make of the graph: its kernels, its parts. UserError
@@ -150,6 +168,8 @@ class Backend {
  protected:
   // The same, with all options of the table that are for this use.
   virtual Compiled make(const Graph& graph, const CompileOptions& options) const = 0;
+  virtual std::shared_ptr<SizedCode> make_sized(const std::vector<Graph>& shown,
+                                                const CompileOptions& options) const;
   virtual std::string write(const Graph& graph, const CompileOptions& options) const;
   virtual std::string describe_plan(const Graph& graph, const CompileOptions& options) const;
   virtual void write_folder(const SavedCapture& capture, const std::string& folder,

@@ -114,8 +114,7 @@ struct Program {
       : partition(std::move(parts)),
         schedule(std::move(order)),
         options(std::move(chosen)),
-        layout(LayoutMaker(partition, schedule, options.overlap).run()),
-        arenas(static_cast<size_t>(layout.bytes)) {}
+        layout(LayoutMaker(partition, schedule, options.overlap).run()) {}
 
   Partition partition;
   Schedule schedule;
@@ -220,7 +219,7 @@ class DevicesCode::Call {
         inputs_(inputs),
         results_(std::move(results)),
         generator_(generator),
-        arena_(code.program_->arenas.take()) {}
+        arena_(code.program_->arenas.take(static_cast<size_t>(code.program_->layout.bytes))) {}
 
   // The time of a task is added to `profile`, where there is one.
   void work(const Task& task, fl::Profile* profile) {

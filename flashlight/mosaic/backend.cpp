@@ -1,9 +1,6 @@
 #include "flashlight/mosaic/backend.h"
 
-#include <algorithm>
-#include <cstring>
 #include <limits>
-#include <optional>
 
 #include "composit/ir/error.h"
 #include "flashlight/backends/mosaic.h"
@@ -12,120 +9,17 @@
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/offline.h"
+#include "flashlight/mosaic/mosaic_code.h"
 #include "flashlight/mosaic/prepare.h"
-#include "flashlight/package/arena_pool.h"
-#include "flashlight/package/backend.h"
+#include "flashlight/mosaic/sized.h"
 
 namespace flashlight::mosaic {
 namespace {
 
-using composit::Array;
-using composit::Buffers;
 using composit::Compiled;
 using composit::CompileOptions;
 using composit::Graph;
-using composit::InputBuffers;
 using composit::UserError;
-using Run = const char*(const void* const*, const void* const*, void* const*, const void*, void*,
-                        void*, int64_t*, int);
-
-// The part of a compiled model that is the same for all sets of weights.
-struct Kernels {
-  toolchain::Library library;
-  Source source;
-  Plan plan;
-  int threads;
-  Run* run;
-  package::ArenaPool arenas;
-
-  Kernels(toolchain::Library made, Source text, Plan planned, int thread_count)
-      : library(std::move(made)),
-        source(std::move(text)),
-        plan(std::move(planned)),
-        threads(thread_count),
-        run(library.symbol<Run>(source.run_name)),
-        arenas(static_cast<std::size_t>(plan.arena_bytes)) {}
-
-  bool may_update(size_t result) const {
-    return plan.updates.contains(plan.routine.results[result]);
-  }
-  // A result that is written over an input in memory of its own is written over a copy of the
-  // input.
-  void copy_updated(InputBuffers inputs, Buffers results) const {
-    const loops::Routine& routine = plan.routine;
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (!may_update(i) || !plan.in_place.contains(routine.results[i])) continue;
-      const ValueId value = plan.updates.at(routine.results[i]);
-      const auto input = std::find(routine.inputs.begin(), routine.inputs.end(), value);
-      const void* from =
-          plan.ports.given(static_cast<size_t>(input - routine.inputs.begin()), inputs);
-      if (from != results[i].data)
-        std::memcpy(results[i].data, from,
-                    static_cast<size_t>(routine.values[value].type.nbytes()));
-    }
-  }
-};
-
-class MosaicCode : public package::GeneratedCode {
- public:
-  explicit MosaicCode(std::shared_ptr<const Kernels> kernels, std::optional<Prepared> prepared = {})
-      : GeneratedCode(kernels->plan.ports, {kernels, &kernels->source}),
-        kernels_(std::move(kernels)),
-        prepared_(std::move(prepared)) {}
-
-  bool is_frozen(size_t input) const override {
-    const Plan& plan = kernels_->plan;
-    return loops::contains(kernels_->source.weights, input) &&
-           plan.frozen[plan.routine.inputs[input]];
-  }
-  bool may_update(size_t result) const override { return kernels_->may_update(result); }
-
-  // Weights that calls read as they are stay shared with the caller. Those that are packed are not
-  // needed any more.
-  std::shared_ptr<const composit::Code> prepare(const std::vector<Array>& weights) const override {
-    return std::make_shared<const MosaicCode>(
-        kernels_, mosaic::prepare(kernels_->plan, kernels_->source, kernels_->library, weights,
-                                  kernels_->threads));
-  }
-
-  void run(InputBuffers inputs, Buffers results, fl::Generator* generator) const override {
-    run_timed(inputs, results, generator, nullptr);
-  }
-  Profile profile(InputBuffers inputs, Buffers results, fl::Generator* generator) const override {
-    Profile profile = kernels_->source.timed;
-    std::vector<int64_t> times(profile.size() + 1);
-    run_timed(inputs, results, generator, times.data());
-    for (size_t i = 0; i < profile.size(); ++i) {
-      profile[i].start = times[i];
-      profile[i].end = times[i + 1];
-    }
-    return profile;
-  }
-
-  const Plan& plan() const { return kernels_->plan; }
-
- private:
-  void run_timed(InputBuffers inputs, Buffers results, fl::Generator* generator,
-                 int64_t* times) const {
-    COMPOSIT_ASSERT(prepared_, "code is prepared before it is run");
-    call(inputs, results, generator, [&](const package::Pointers& at) {
-      kernels_->copy_updated(inputs, results);
-      const package::ArenaPool::Loan arena = kernels_->arenas.take();
-      return kernels_->run(at.arguments.data(), at.weights.data(), at.results.data(),
-                           prepared_->memory.get(), arena.get(), at.generator, times,
-                           kernels_->threads);
-    });
-  }
-  const void* weight(size_t place, InputBuffers inputs) const override {
-    const Array& known = prepared_->weights[place];
-    if (known.defined()) return known.data();
-    const Source& source = kernels_->source;
-    return source.is_read_by_run[place] ? ports().given(source.weights[place], inputs) : nullptr;
-  }
-
-  std::shared_ptr<const Kernels> kernels_;
-  std::optional<Prepared> prepared_;
-};
 
 // ---- options ------------------------------------------------------------------------------------
 
@@ -160,6 +54,12 @@ class MosaicBackend : public package::GeneratingBackend {
                                           static_cast<int>(chosen.threads), options.flags)[0];
     // Otherwise there is nothing to wait for.
     return options.may_prepare ? made : made->prepare({});
+  }
+  std::shared_ptr<composit::SizedCode> make_sized(const std::vector<Graph>& shown,
+                                                  const CompileOptions& options) const override {
+    const Mosaic chosen = typed(options);
+    return sized_code(shown, planning_of(chosen, options), static_cast<int>(chosen.threads),
+                      options.flags);
   }
   std::string write(const Graph& graph, const CompileOptions& options) const override {
     return emit(plan_of(graph, planning_of(typed(options), options)), options.name).text;
@@ -197,9 +97,16 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
   }
   const toolchain::Library library = build(emitted, flags);
   std::vector<Compiled> all;
-  for (size_t i = 0; i < plans.size(); ++i)
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const auto source = std::make_shared<const Source>(std::move(emitted[i]));
     all.emplace_back(std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
-        library, std::move(emitted[i]), std::move(plans[i]), thread_count(threads))));
+        Kernels{.library = library,
+                .source = source,
+                .plan = std::move(plans[i]),
+                .threads = thread_count(threads),
+                .arenas = std::make_shared<package::ArenaPool>(),
+                .timed = source->timed})));
+  }
   return all;
 }
 

@@ -13,6 +13,7 @@
 #include "flashlight/mosaic/kernels/forms.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 #include "flashlight/text/printer.h"
 #include "flashlight/text/runtime_call_text.h"
 
@@ -43,6 +44,21 @@ TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelTex
   return timed;
 }
 
+// The first line of a kernel whose numbers are open: a SizedSource declares them there.
+const std::string kDeclarations(1, kDeclarationsMark);
+
+std::string opening_of(const Source& source) {
+  Code code = text::directive(fmt::format("#include \"{}\"", kRuntimeName));
+  for (const std::string& header : source.headers)
+    code += text::directive(fmt::format("#include \"{}\"", header));
+  code += text::blank();
+  code += statement("namespace " + source.name + " {");
+  return text::str(code);
+}
+std::string closing_of(const Source& source) {
+  return "\n}  // namespace " + source.name + "\n";
+}
+
 class Emitter {
  public:
   Emitter(const Plan& plan, const std::string& name) : plan_(plan) {
@@ -61,7 +77,8 @@ class Emitter {
     source_.draws = draws(plan);
   }
 
-  Source run() {
+  OpenSource run() {
+    source_.tiles = tile_units(plan_);
     const loops::Routine& routine = plan_.routine;
     names_.resize(routine.values.size());
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
@@ -74,6 +91,7 @@ class Emitter {
     for (const ValueId value : routine.results)
       names_[value] = composit::unused_name(text::identifier(routine.values[value].name), taken_);
     const Code prepare = calls(plan_.prepare, false);
+    source_.prepare_kernels = source_.kernels.size();
     const std::set<ValueId> read_before = std::exchange(read_, {});
     const Code body = calls(plan_.run, true);
     for (size_t i = 0; i < routine.inputs.size(); ++i) {
@@ -83,8 +101,9 @@ class Emitter {
     for (const text::Function& one : called_functions(plan_))
       source_.called += "\n" + text::str(definition(one));
     source_.run = function("run", run_parameters(), body);
-    arrange("\n" + function("prepare", prepare_parameters(), prepare) + "\n" + source_.run +
-            closing() + "\n" + text::str(entries()));
+    source_.prepare = function("prepare", prepare_parameters(), prepare);
+    source_.structs = text::str(weights());
+    source_.entries = text::str(entries());
     source_.names = std::move(names_);
     return std::move(source_);
   }
@@ -97,29 +116,6 @@ class Emitter {
     source_.members.push_back(names_[value]);
     source_.is_read_by_run.push_back(read_.contains(value));
   }
-
-  // The text and its units around `main`.
-  void arrange(const std::string& main) {
-    const std::string structs = text::str(weights());
-    source_.text = opening() + structs + source_.called + all_of(source_.kernels) + main;
-    source_.tiles = tile_units(plan_);
-    const auto groups = groups_of_kernels(source_);
-    source_.units = {source_.text};
-    if (groups.empty()) return;
-    source_.units = {opening() + structs + "\n" + declarations_of(source_.kernels) + main};
-    for (const std::vector<EmittedKernel>& group : groups)
-      source_.units.push_back(opening() + all_of(group) + closing());
-  }
-
-  std::string opening() const {
-    Code code = text::directive(fmt::format("#include \"{}\"", kRuntimeName));
-    for (const std::string& header : source_.headers)
-      code += text::directive(fmt::format("#include \"{}\"", header));
-    code += text::blank();
-    code += statement("namespace " + source_.name + " {");
-    return text::str(code);
-  }
-  std::string closing() const { return "\n}  // namespace " + source_.name + "\n"; }
 
   const loops::Value& value(ValueId number) const { return plan_.routine.values[number]; }
 
@@ -136,6 +132,7 @@ class Emitter {
 
   // Equal kernels are one, whose comment is that of the first.
   std::string kernel_name(const Kernel& kernel, const KernelText& text) {
+    if (is_open_) return open_kernel(text);
     const auto [known, is_new] = kernel_names_.try_emplace(text_without_name(*text.function));
     if (!is_new) return known->second;
     known->second = composit::unused_name(text.name, taken_);
@@ -146,26 +143,43 @@ class Emitter {
     return known->second;
   }
 
+  // At other sizes other kernels are equal.
+  std::string open_kernel(const KernelText& text) {
+    text::Function function = *text.function;
+    function.name = fmt::format("{}_{}", source_.name, source_.kernels.size());
+    function.parameters.insert(function.parameters.begin(),
+                               "[[maybe_unused]] const int64_t* N");
+    Code body = statement(kDeclarations);
+    body += function.body;
+    function.body = std::move(body);
+    source_.kernels.push_back({text::str(definition(function)), text::str(declaration(function))});
+    source_.kernel_names.push_back(function.name);
+    return function.name;
+  }
+
   // The argument that a call passes for a value: an array, or the address of its first element.
   std::string passed(ValueId number, bool by_pointer) {
     const loops::Value& one = value(number);
-    const std::string element = text::type_name(one.type.dtype);
+    const std::string element = text::type_name(one.type.dtype), array = closed_array(one.type);
     if (one.role == Role::weight) {
       read_.insert(number);
       const std::string name = "weights." + names_[number];
       return by_pointer ? name
-                        : fmt::format("fl::as<const {}>({})", text::array_type(one.type), name);
+                        : fmt::format("fl::as<const {}>({})", array, name);
     }
     if (one.role == Role::argument || one.role == Role::result) {
       const std::string cast = one.role == Role::argument ? "const " : "";
       return by_pointer ? names_[number]
-                        : fmt::format("fl::as<{}{}>({})", cast, text::array_type(one.type),
-                                      names_[number]);
+                        : fmt::format("fl::as<{}{}>({})", cast, array, names_[number]);
     }
     const char* memory = plan_.homes[number] == Home::prepared ? "prepared" : "arena";
-    return fmt::format("{}fl::at<{}>({}, {})", by_pointer ? "&" : "",
-                       by_pointer ? element : text::array_type(one.type), memory,
-                       plan_.offsets[number]);
+    return fmt::format("{}fl::at<{}>({}, {})", by_pointer ? "&" : "", by_pointer ? element : array,
+                       memory, text::open_number(plan_.offsets[number]));
+  }
+  // Sizes of an array are a part of its type.
+  static std::string closed_array(const composit::Type& type) {
+    const text::OpenNumbers closed(false);
+    return text::array_type(type);
   }
 
   // True if the kernel after border `number`, which writes `value`, reads it as well.
@@ -184,7 +198,8 @@ class Emitter {
       const std::optional<Panels>& panels = texts[i].panels;
       if (!panels || plan_.homes[panels->value] != Home::prepared) continue;
       return fmt::format("fl::first_panel(team, {}, {}, {}, {})", panels->split,
-                         passed(panels->value, true), panels->columns, panels->terms);
+                         passed(panels->value, true), text::open_number(panels->columns),
+                         text::open_number(panels->terms));
     }
     return "{}";
   }
@@ -206,6 +221,7 @@ class Emitter {
       const KernelText& text = texts[i];
       const std::string name = text.function ? kernel_name(kernel, text) : text.name;
       std::vector<std::string> arguments;
+      if (is_open_ && text.function) arguments.push_back("N + at_" + name);
       if (!text.first.empty()) arguments.push_back(text.first);
       for (const ValueId one : text.values) arguments.push_back(passed(one, text.by_pointer));
       arguments.insert(arguments.end(), text.last.begin(), text.last.end());
@@ -226,12 +242,16 @@ class Emitter {
   }
 
   std::vector<std::string> prepare_parameters() const {
-    return {"const fl::Team& team", "const Weights& weights", "std::byte* prepared"};
+    std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
+                                     "std::byte* prepared"};
+    if (is_open_) list.push_back("const int64_t* N");
+    return list;
   }
   std::vector<std::string> run_parameters() const {
     std::vector<std::string> list = {"const fl::Team& team", "const Weights& weights",
                                      "const std::byte* prepared", "std::byte* arena",
                                      "int64_t* times"};
+    if (is_open_) list.push_back("const int64_t* N");
     if (source_.draws) list.push_back("fl::Generator* generator");
     for (const size_t i : source_.arguments) {
       const ValueId number = plan_.routine.inputs[i];
@@ -254,6 +274,7 @@ class Emitter {
     const std::string memory = "static_cast<std::byte*>(";
     std::vector<std::string> arguments = {
         "team", "bound", "static_cast<const std::byte*>(prepared)", memory + "arena)", "times"};
+    if (is_open_) arguments.push_back("N");
     if (source_.draws) arguments.push_back("static_cast<fl::Generator*>(generator)");
     for (size_t i = 0; i < source_.arguments.size(); ++i) {
       const ValueId number = plan_.routine.inputs[source_.arguments[i]];
@@ -265,15 +286,24 @@ class Emitter {
                                       text::type_name(value(plan_.routine.results[i]).type.dtype),
                                       i));
     const std::string weights = "[[maybe_unused]] const void* const* weights";
+    std::vector<std::string> of_prepare = {weights, "void* prepared", "int threads"},
+                             of_run = {"[[maybe_unused]] const void* const* arguments",
+                                       weights,
+                                       "[[maybe_unused]] void* const* results",
+                                       "const void* prepared",
+                                       "void* arena",
+                                       "[[maybe_unused]] void* generator",
+                                       "int64_t* times",
+                                       "int threads"},
+                             passed = {"team", "bound", memory + "prepared)"};
+    if (is_open_) {
+      for (auto* list : {&of_prepare, &of_run}) list->push_back("const int64_t* N");
+      passed.push_back("N");
+    }
     Code code =
-        entry(source_.prepare_name, {weights, "void* prepared", "int threads"},
-              text::call(source_.name + "::prepare", {"team", "bound", memory + "prepared)"}));
+        entry(source_.prepare_name, of_prepare, text::call(source_.name + "::prepare", passed));
     code += text::blank();
-    code += entry(source_.run_name,
-                  {"[[maybe_unused]] const void* const* arguments", weights,
-                   "[[maybe_unused]] void* const* results", "const void* prepared", "void* arena",
-                   "[[maybe_unused]] void* generator", "int64_t* times", "int threads"},
-                  text::call(source_.name + "::run", arguments));
+    code += entry(source_.run_name, of_run, text::call(source_.name + "::run", arguments));
     return code;
   }
   // `run` by a team of threads, with the weights bound.
@@ -288,7 +318,8 @@ class Emitter {
   }
 
   const Plan& plan_;
-  Source source_;
+  const bool is_open_ = text::has_open_numbers();
+  OpenSource source_;
   std::set<std::string> taken_, members_ = {"prepared"};
   std::set<ValueId> read_;  // weights
   std::vector<std::string> names_;
@@ -297,7 +328,28 @@ class Emitter {
 
 }  // namespace
 
-Source emit(const Plan& plan, const std::string& name) { return Emitter(plan, name).run(); }
+Source emit(const Plan& plan, const std::string& name) {
+  OpenSource source = Emitter(plan, name).run();
+  arrange(source);
+  return std::move(source);
+}
+
+OpenSource emit_open(const Plan& plan, const std::string& name) {
+  const text::OpenNumbers open;
+  return Emitter(plan, name).run();
+}
+
+void arrange(OpenSource& source) {
+  const std::string opening = opening_of(source), closing = closing_of(source),
+                    main = "\n" + source.prepare + "\n" + source.run + closing + "\n" + source.entries;
+  source.text = opening + source.structs + source.called + all_of(source.kernels) + main;
+  source.units = {source.text};
+  const auto groups = groups_of_kernels(source);
+  if (groups.empty()) return;
+  source.units = {opening + source.structs + "\n" + declarations_of(source.kernels) + main};
+  for (const std::vector<EmittedKernel>& group : groups)
+    source.units.push_back(opening + all_of(group) + closing);
+}
 
 std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source) {
   // Functions that kernels call are in one unit with them.

@@ -48,6 +48,19 @@ struct Source : package::Source {
 
 Source emit(const Plan& plan, const std::string& name);
 
+// The parts of a program's text. After emit_open, numbers that depend on sizes are open
+// (text/open_numbers.h) wherever C++ can have them as data, each kernel is apart, and begins with a
+// line `kDeclarationsMark` for the declarations of its numbers; text and units are not made yet.
+struct OpenSource : Source {
+  std::string structs, prepare, entries;  // beside Source::run
+  std::vector<std::string> kernel_names;
+  size_t prepare_kernels = 0;  // the first ones are called by `prepare`
+};
+inline constexpr char kDeclarationsMark = '\x02';
+OpenSource emit_open(const Plan& plan, const std::string& name);
+// Makes the text and its units of the parts.
+void arrange(OpenSource& source);
+
 // Kernels in groups of about the same size, each worth a translation unit; none where one unit for
 // all of the program does.
 std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source);

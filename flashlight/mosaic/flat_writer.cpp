@@ -5,10 +5,12 @@
 #include "composit/ir/scope.h"
 #include "flashlight/mosaic/kernel_routine.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::mosaic {
 
 using text::Code;
+using text::open_number;
 
 FlatWriter::FlatWriter(const Plan& plan) : plan_(plan) {
   for (const loops::Value& value : plan.routine.values)
@@ -43,7 +45,7 @@ std::string FlatWriter::place(const composit::Affine& at, const AxisIds& over) c
     const int64_t factor = at.coefficients[axis];
     if (factor == 0) continue;
     if (!text.empty()) text += " + ";
-    text += factor == 1 ? axes.at(axis) : fmt::format("{} * {}", factor, axes.at(axis));
+    text += factor == 1 ? axes.at(axis) : open_number(factor) + " * " + axes.at(axis);
   }
   return text;
 }
@@ -51,7 +53,7 @@ std::string FlatWriter::place(const composit::Affine& at, const AxisIds& over) c
 std::string FlatWriter::address(ValueId value, const composit::Affine& at,
                                 const AxisIds& over) const {
   std::string text = name(value);
-  if (at.constant != 0) text += fmt::format(" + {}", at.constant);
+  if (at.constant != 0) text += " + " + open_number(at.constant);
   const std::string more = place(at, over);
   return more.empty() ? text : text + " + " + more;
 }
@@ -64,8 +66,8 @@ Code FlatWriter::decoded(const Product& product, const AxisIds& over, const std:
   std::vector<Code> lines;
   int64_t below = 1;
   for (size_t i = over.size(); i-- > 0;) {
-    std::string text = below == 1 ? counter : fmt::format("{} / {}", counter, below);
-    if (i > 0) text += fmt::format(" % {}", product.extent(over[i]));
+    std::string text = below == 1 ? counter : counter + " / " + open_number(below);
+    if (i > 0) text += " % " + open_number(product.extent(over[i]));
     axes[over[i]] = letter + std::to_string(i);
     lines.push_back(text::assignment("[[maybe_unused]] const int64_t " + axes[over[i]], text));
     below *= product.extent(over[i]);

@@ -13,6 +13,7 @@ namespace flashlight::mosaic {
 using composit::Array;
 using composit::UserError;
 using Prepare = const char*(const void* const*, void*, int);
+using SizedPrepare = const char*(const void* const*, void*, int, const int64_t*);
 
 std::vector<std::string> default_flags() {
   std::vector<std::string> flags = package::default_flags();
@@ -52,7 +53,7 @@ int thread_count(int threads) {
 }
 
 Prepared prepare(const Plan& plan, const Source& source, const toolchain::Library& library,
-                 const std::vector<Array>& weights, int threads) {
+                 const std::vector<Array>& weights, int threads, const int64_t* numbers) {
   Prepared prepared = {fl::allocate(static_cast<std::size_t>(plan.prepared_bytes)), {}};
   std::vector<Array> kept;  // until the end of preparation
   std::vector<const void*> pointers;
@@ -71,8 +72,12 @@ Prepared prepare(const Plan& plan, const Source& source, const toolchain::Librar
     kept.push_back(array);
     prepared.weights.push_back(source.is_read_by_run[i] ? array : Array());
   }
+  const std::string& name = source.prepare_name;
   const char* error =
-      library.symbol<Prepare>(source.prepare_name)(pointers.data(), prepared.memory.get(), threads);
+      numbers == nullptr
+          ? library.symbol<Prepare>(name)(pointers.data(), prepared.memory.get(), threads)
+          : library.symbol<SizedPrepare>(name)(pointers.data(), prepared.memory.get(), threads,
+                                               numbers);
   if (error != nullptr) throw UserError("[" + source.name + "] " + error);
   return prepared;
 }

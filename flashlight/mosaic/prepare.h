@@ -33,8 +33,9 @@ struct Prepared {
 };
 
 // `weights`: by input of the graph. UserError where one that is frozen has no value, or one of
-// another type.
+// another type. `numbers`: of a text whose sizes are data.
 Prepared prepare(const Plan& plan, const Source& source, const toolchain::Library& library,
-                 const std::vector<composit::Array>& weights, int threads);
+                 const std::vector<composit::Array>& weights, int threads,
+                 const int64_t* numbers = nullptr);
 
 }  // namespace flashlight::mosaic

@@ -1,6 +1,6 @@
 // Memory for temporaries of calls, which may run at the same time.
 //
-//   ArenaPool::Loan arena = pool.take();        // given back at the end of its life
+//   ArenaPool::Loan arena = pool.take(bytes);   // given back at the end of its life
 //   run(arena.get());
 #pragma once
 
@@ -16,38 +16,47 @@ namespace flashlight::package {
 // Keeps the arenas that no call uses.
 class ArenaPool {
  public:
-  explicit ArenaPool(std::size_t bytes) : bytes_(bytes) {}
-
   class Loan {
    public:
-    explicit Loan(const ArenaPool& pool) : pool_(pool), arena_(pool.pop()) {}
+    Loan(const ArenaPool& pool, std::size_t bytes) : pool_(pool), arena_(pool.pop(bytes)) {}
     ~Loan() { pool_.push(std::move(arena_)); }
     Loan(const Loan&) = delete;
     Loan& operator=(const Loan&) = delete;
-    std::byte* get() const { return arena_.get(); }
+    std::byte* get() const { return arena_.memory.get(); }
 
    private:
+    friend class ArenaPool;
+    struct Arena {
+      fl::Memory memory;
+      std::size_t bytes = 0;
+    };
     const ArenaPool& pool_;
-    fl::Memory arena_;
+    Arena arena_;
   };
-  Loan take() const { return Loan(*this); }
+  // At least so many bytes.
+  Loan take(std::size_t bytes) const { return Loan(*this, bytes); }
 
  private:
-  fl::Memory pop() const {
-    const std::lock_guard lock(mutex_);
-    if (arenas_.empty()) return fl::allocate(bytes_);
-    fl::Memory arena = std::move(arenas_.back());
-    arenas_.pop_back();
-    return arena;
+  using Arena = Loan::Arena;
+  // One that is too small makes room for one that is not.
+  Arena pop(std::size_t bytes) const {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!arenas_.empty()) {
+        Arena arena = std::move(arenas_.back());
+        arenas_.pop_back();
+        if (arena.bytes >= bytes) return arena;
+      }
+    }
+    return {fl::allocate(bytes), bytes};
   }
-  void push(fl::Memory arena) const {
+  void push(Arena arena) const {
     const std::lock_guard lock(mutex_);
     arenas_.push_back(std::move(arena));
   }
 
-  std::size_t bytes_;
   mutable std::mutex mutex_;
-  mutable std::vector<fl::Memory> arenas_;
+  mutable std::vector<Arena> arenas_;
 };
 
 }  // namespace flashlight::package

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 #include "flashlight/text/routine_writer.h"
 #include "flashlight/text/runtime_call_text.h"
 
@@ -65,7 +66,7 @@ Code RoutineWriter::call_of(FunctionId function, std::vector<std::string> argume
   const Needs& needs = scheduled_[function].needs;
   const int64_t own_bytes = scheduled_[number_].own_bytes;
   if (needs.has_arena)
-    arguments.push_back(own_bytes > 0 ? "arena + " + std::to_string(own_bytes) : "arena");
+    arguments.push_back(own_bytes > 0 ? "arena + " + open_number(own_bytes) : "arena");
   if (needs.has_generator) arguments.push_back("generator");
   return flashlight::text::call(identifier(program_.functions[function].name), arguments);
 }

@@ -7,6 +7,7 @@
 #include "composit/op/scalar_function.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::text {
 namespace {
@@ -235,7 +236,11 @@ ExpressionText ExpressionWriter::write(const Expr& x, int precedence) {
   return write_part(x, precedence);
 }
 
-std::string ExpressionWriter::number(const Expr& x) { return literal(x.value(), x.dtype()); }
+std::string ExpressionWriter::number(const Expr& x) {
+  const auto* integer = std::get_if<int64_t>(&x.value());
+  const bool is_open = has_open_numbers() && integer != nullptr && x.dtype() == DType::int64;
+  return is_open ? open_number(*integer) : literal(x.value(), x.dtype());
+}
 
 ExpressionText ExpressionWriter::write_part(const Expr& x, int precedence) {
   switch (x.kind()) {
@@ -286,7 +291,7 @@ std::string ExpressionWriter::index(const Expr& x, int64_t extent) {
              wraps = checks && may_count_from_end(x) && composit::is_literal(x[1][1], extent);
   const std::string text = write(wraps ? x[2] : x, 0).str();
   if (!checks) return text;
-  return (wraps ? "fl::wrapped(" : "fl::checked(") + text + ", " + std::to_string(extent) + ")";
+  return (wraps ? "fl::wrapped(" : "fl::checked(") + text + ", " + open_number(extent) + ")";
 }
 
 ExpressionText ExpressionWriter::load(const Expr& x) {

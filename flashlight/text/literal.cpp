@@ -9,6 +9,7 @@
 #include <set>
 
 #include "composit/ir/error.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::text {
 namespace {
@@ -69,7 +70,7 @@ std::string compute_type_name(DType dtype) { return is_half(dtype) ? "float" : t
 std::string brackets(const composit::Type& type, const std::vector<bool>* kept) {
   std::string text;
   for (size_t i = 0; i < type.rank(); ++i)
-    if (kept == nullptr || (*kept)[i]) text += "[" + std::to_string(type.sizes[i]) + "]";
+    if (kept == nullptr || (*kept)[i]) text += "[" + open_number(type.sizes[i]) + "]";
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "flashlight/loops/schedule.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 #include "flashlight/text/printer.h"
 
 namespace flashlight::text {
@@ -122,7 +123,7 @@ NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<
 For NestWriter::header(AxisId axis, const Bounds& bounds) const {
   const int64_t extent = statement_.axes[axis].extent;
   For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0",
-              std::to_string(extent)};
+              open_number(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
     const std::string space = context_.plain ? "fl::" : "std::";
     for (const std::string& limit : found->second.first)
@@ -338,7 +339,7 @@ Code NestWriter::reduction_outside() {
     const std::string name = accumulator_name(0);
     element = {name, {leaves_.axes[inner]}};
     code += declaration(type_name(statement_.init[0].dtype()),
-                        name + "[" + std::to_string(statement_.axes[inner].extent) + "]");
+                        name + "[" + open_number(statement_.axes[inner].extent) + "]");
   }
   leaves_.accumulators = {element};
   ExpressionWriter text = writer();

@@ -4,6 +4,7 @@
 #include "composit/ir/scope.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/nest_writer.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::text {
 // True if a side of a product can be read in place: it is one element of a value, never out of
@@ -44,7 +45,7 @@ Lambda NestWriter::lambda(const std::string& parameters, const Expr& value, cons
 // [&](int i) { return fl::Range{0, i + 1}; })".
 std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::vector<Expr>& limits,
                                 const std::string& row, const std::string& base, Code& code) {
-  const std::string all = std::to_string(size);
+  const std::string all = open_number(size);
   if (limits.empty()) return all;
   const auto [low, high] = bounds_of(axes, limits).limits.at(axes[0]);
   const auto strictest = [](const std::vector<std::string>& list, const char* function,
@@ -72,8 +73,8 @@ NestWriter::Side NestWriter::side(const AxisIds& axes, const char* letters) {
   }
   for (size_t i = axes.size(); i-- > 0;) {
     const int64_t extent = statement_.axes[axes[i]].extent;
-    std::string text = side.size == 1 ? side.index : side.index + " / " + std::to_string(side.size);
-    if (i > 0) text += " % " + std::to_string(extent);
+    std::string text = side.size == 1 ? side.index : side.index + " / " + open_number(side.size);
+    if (i > 0) text += " % " + open_number(extent);
     if (i > 0 || side.size > 1) leaves_.parts.insert(axes[i]);
     leaves_.axes[axes[i]] = text;
     side.size *= extent;
@@ -93,7 +94,7 @@ Code NestWriter::product(Contraction contraction) {
                     j = "int " + columns.index, k = "int " + terms.index;
   Code code;
   std::vector<Call::Argument> arguments = {
-      std::to_string(rows.size),
+      open_number(rows.size),
       limited(columns.size, contraction.columns, contraction.column_limits, rows.index, "columns",
               code),
       limited(terms.size, contraction.terms, contraction.term_limits, rows.index, "terms", code),

@@ -7,6 +7,7 @@
 #include "flashlight/loops/constants.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::text {
 namespace {
@@ -92,6 +93,7 @@ void RoutineWriter::name_runs() {
 // ---- text ---------------------------------------------------------------------------------------
 
 Element RoutineWriter::element(ValueId value, const std::vector<std::string>& indices) const {
+  if (is_flat(value)) return flat_element(value, indices);
   Element element = {names_[value]};
   const std::vector<bool>& kept = schedule_.storage[value].kept;
   for (size_t i = 0; i < indices.size(); ++i)
@@ -99,6 +101,32 @@ Element RoutineWriter::element(ValueId value, const std::vector<std::string>& in
   if (indices.empty() && function_.values[value].role == Role::weight)
     element.indices.push_back("0");
   return element;
+}
+
+// Where sizes are data, C++ has no type for an array of them: a pointer to its first element, and one
+// index, take its place.
+bool RoutineWriter::is_flat(ValueId value) const {
+  if (!has_open_numbers()) return false;
+  const Value& one = function_.values[value];
+  if (one.role == Role::constant) return false;
+  const std::vector<bool>& kept = schedule_.storage[value].kept;
+  return !is_local(value) || std::count(kept.begin(), kept.end(), true) > 0;
+}
+
+Element RoutineWriter::flat_element(ValueId value, const std::vector<std::string>& indices) const {
+  const Value& one = function_.values[value];
+  const std::vector<bool>& kept = schedule_.storage[value].kept;
+  const bool is_wide = one.type.numel() > INT32_MAX;
+  std::string place;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!kept[i]) continue;
+    if (!place.empty()) place = "(" + place + ") * " + open_number(one.type.sizes[i]) + " + ";
+    const bool is_name = indices[i].find_first_of(" <") == std::string::npos;
+    place += is_wide   ? "int64_t(" + indices[i] + ")"
+             : is_name ? indices[i]
+                       : "(" + indices[i] + ")";
+  }
+  return {names_[value], {place.empty() ? "0" : place}};
 }
 
 const std::string& RoutineWriter::use(ValueId value) const {
@@ -125,6 +153,8 @@ std::vector<std::string> RoutineWriter::parameters() const {
   const auto reference = [&](ValueId value, bool is_result) {
     const Type& type = function_.values[value].type;
     const std::string name = (is_result ? "__restrict " : "") + names_[value];
+    if (has_open_numbers())
+      return (is_result ? "" : "const ") + type_name(type.dtype) + "* " + name;
     return (is_result ? "" : "const ") + type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
   };
@@ -218,13 +248,28 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
       if (takes_turns && scheduled_[number_].turns.at(value).array != value) continue;
       const std::string dims = (takes_turns ? "[2]" : "") + brackets(one.type, &storage.kept);
       const std::string& name = takes_turns ? array->second : names_[value];
-      if (is_local(value))
+      if (is_flat(value))
+        code += flat_declaration(value);
+      else if (is_local(value))
         code += declaration(type_name(one.type.dtype), name + dims);
       else
         code += assignment("auto& " + name,
                            "fl::at<" + type_name(one.type.dtype) + dims + ">(arena, " +
                                std::to_string(scheduled_[number_].offsets[value]) + ")");
     }
+  return code;
+}
+
+Code RoutineWriter::flat_declaration(ValueId value) const {
+  const std::string type = type_name(function_.values[value].type.dtype), &name = names_[value];
+  if (!is_local(value))
+    return assignment(type + "* const " + name,
+                      "&fl::at<" + type + ">(arena, " +
+                          open_number(scheduled_[number_].offsets[value]) + ")");
+  // A lambda cannot capture an array whose size is data.
+  const int64_t elements = schedule_.storage[value].elements;
+  Code code = declaration(type, name + "_elements[" + open_number(elements) + "]");
+  code += assignment(type + "* const " + name, name + "_elements");
   return code;
 }
 
@@ -267,7 +312,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     loops.pop_back();
     const bool divided = function_.in_parts && path.empty();
     code += block(For{"int", name, divided ? "static_cast<int>(part.begin)" : "0",
-                      divided ? "part.end" : std::to_string(item.extent)},
+                      divided ? "part.end" : open_number(item.extent)},
                   body);
     end();
   }

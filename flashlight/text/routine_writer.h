@@ -58,6 +58,9 @@ class RoutineWriter {
   std::string number(ValueId value) const;
   Code constants() const;
   Element element(ValueId value, const std::vector<std::string>& indices) const;
+  bool is_flat(ValueId value) const;
+  Element flat_element(ValueId value, const std::vector<std::string>& indices) const;
+  Code flat_declaration(ValueId value) const;
   // The name of a value, which is thereby mentioned in the body.
   const std::string& use(ValueId value) const;
   bool declares(ValueId value) const;

@@ -5,6 +5,7 @@
 #include "flashlight/mosaic/flat_writer.h"
 #include "flashlight/mosaic/kernels/product.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -47,12 +48,15 @@ class AttentionWriter {
 
   std::string shape() const {
     const Product &scores = attention_.scores, &results = attention_.results;
+    const auto number = [](int64_t one) { return text::open_number(one); };
     return fmt::format(
-        "{{{}, {}, {}, {}, {}, {}, {}, {}, {}{}}}", scores.extent(scores.rows[0]),
-        scores.extent(*scores.columns), scores.extent(scores.terms[0]),
-        results.extent(*results.columns), scores.left_at.coefficients[scores.rows[0]],
-        scores.right_at.coefficients[*scores.columns],
-        results.right_at.coefficients[results.terms[0]], store().coefficients[results.rows[0]],
+        "{{{}, {}, {}, {}, {}, {}, {}, {}, {}{}}}", number(scores.extent(scores.rows[0])),
+        number(scores.extent(*scores.columns)), number(scores.extent(scores.terms[0])),
+        number(results.extent(*results.columns)),
+        number(scores.left_at.coefficients[scores.rows[0]]),
+        number(scores.right_at.coefficients[*scores.columns]),
+        number(results.right_at.coefficients[results.terms[0]]),
+        number(store().coefficients[results.rows[0]]),
         text::literal(attention_.scale, dtype_), attention_.gives_zeros ? ", true" : "");
   }
 
@@ -70,7 +74,7 @@ class AttentionWriter {
     const std::string head = scores.batch.empty() ? "int64_t" : "int64_t b";
     code += text::call(
         {.function = "fl::attend_all<" + type_ + ">",
-         .arguments = {"team", "of", std::to_string(heads),
+         .arguments = {"team", "of", text::open_number(heads),
                        text::Lambda{"[&](" + head + ") -> fl::Heads<" + type_ + ">", true, place},
                        text::Lambda{.head = "[&]([[maybe_unused]] int64_t b)", .body = bias()}},
          .lambdas_apart = true});

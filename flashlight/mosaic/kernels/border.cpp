@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "flashlight/text/open_numbers.h"
+
 namespace flashlight::mosaic {
 namespace {
 
@@ -28,7 +30,9 @@ struct BorderForm {
       after.push_back(layout.after[dimension] + apart);
     }
     const auto list = [](const std::vector<int64_t>& numbers) {
-      return fmt::format("{{{}}}", fmt::join(numbers, ", "));
+      std::string text;
+      for (const int64_t one : numbers) text += (text.empty() ? "" : ", ") + text::open_number(one);
+      return "{" + text + "}";
     };
     return {.name = fmt::format("fl::clear_border<{}>", axes.size()),
             .values = {value},

@@ -6,6 +6,7 @@
 #include "flashlight/mosaic/kernel_routine.h"
 #include "flashlight/mosaic/kernels/forms.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 #include "flashlight/text/runtime_call_text.h"
 
 namespace flashlight::mosaic {
@@ -39,7 +40,7 @@ class CallWriter {
     for (const ValueId value : call_.arguments) add(value, "const ", "*");
     for (const ValueId value : call_.results) add(value, "", "* __restrict");
     text::Code body =
-        text::assignment("const fl::Part part", fmt::format("team.part({})", counts_[0]));
+        text::assignment("const fl::Part part", "team.part(" + text::open_number(counts_[0]) + ")");
     // Each thread has results of its own where no kernel reads them.
     if (own_bytes_ > 0)
       body += text::assignment("std::byte* const own",

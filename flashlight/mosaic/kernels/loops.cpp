@@ -2,11 +2,13 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <set>
 
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/in_place.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -53,6 +55,12 @@ std::string nested(const loops::Routine& routine, const loops::Schedule& schedul
   return fmt::format("{}", fmt::join(parts, "; "));
 }
 
+bool has_nests_alone(const loops::Routine& routine) {
+  return std::all_of(routine.steps.begin(), routine.steps.end(), [](const loops::Step& step) {
+    return std::holds_alternative<loops::Nest>(step);
+  });
+}
+
 struct LoopsForm {
   static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names&) {
     const auto& data = data_of<LoopsData>(kernel);
@@ -76,6 +84,8 @@ struct LoopsForm {
 
   static KernelText write(const Plan& plan, const Kernel& kernel) {
     const auto& data = data_of<LoopsData>(kernel);
+    // What calls functions passes them arrays, whose sizes are types.
+    const text::OpenNumbers open(text::has_open_numbers() && has_nests_alone(data.of.routine));
     const loops::Program program = program_of_kernel(plan, kernel);
     const std::vector<text::WeightStruct> structs(program.functions.size());  // none has any
     Table<loops::FunctionId, loops::ScheduledRoutine> scheduled = plan.schedules;
@@ -91,12 +101,14 @@ struct LoopsForm {
       for (const ValueId value : *values)
         if (plan.routine.values[value].type.numel() > 0 && !overwritten.contains(value))
           text.values.push_back(value);
-    if (kernel.split.parts > 0) text.first = fmt::format("team.part({})", kernel.split.parts);
+    if (kernel.split.parts > 0) text.first = "team.part(" + text::open_number(kernel.split.parts) + ")";
     const loops::Needs& needs = data.scheduled.needs;
     if (needs.has_arena)
-      text.last.push_back(kernel.scratch ? fmt::format("arena + {}", plan.offsets[*kernel.scratch])
-                                         : fmt::format("fl::own_memory({})", needs.arena_bytes));
+      text.last.push_back(kernel.scratch
+                              ? "arena + " + text::open_number(plan.offsets[*kernel.scratch])
+                              : "fl::own_memory(" + text::open_number(needs.arena_bytes) + ")");
     if (needs.has_generator) text.last.push_back("*generator");
+    text.by_pointer = text::has_open_numbers();
     return text;
   }
 };

@@ -4,6 +4,7 @@
 
 #include "flashlight/mosaic/kernels/product_writer.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -50,7 +51,7 @@ struct PackForm {
     if (data.factor) flat.add(*data.factor, "factors");
     flat.add(data.packed, "panels");
     text::Code body =
-        text::assignment("static constexpr fl::Packing kPacking", packing_of(product));
+        text::assignment(text::constant_head("fl::Packing kPacking"), packing_of(product));
     text::Code indices = flat.decoded(product, product.batch, "b", "b");
     const std::string from = flat.address(product.right, product.right_at, product.batch),
                       pack = data.pixels > 0 ? fmt::format("fl::pack_winograd<{}>", data.pixels)

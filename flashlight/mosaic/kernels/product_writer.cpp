@@ -3,12 +3,14 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::mosaic {
 
 using composit::Expr;
 using composit::ExprKind;
 using text::Code;
+using text::open_number;
 
 const std::vector<std::string> kProductWords = {
     "team", "outer", "inner", "rows", "column", "columns", "sums",   "r",
@@ -19,6 +21,11 @@ AxisIds without_last(AxisIds axes) {
   return axes;
 }
 
+// "{3, 64}".
+std::string pair(int64_t first, int64_t second) {
+  return "{" + open_number(first) + ", " + open_number(second) + "}";
+}
+
 std::string packing_of(const Product& product) {
   std::string terms;
   const AxisIds& axes = product.terms;
@@ -26,16 +33,16 @@ std::string packing_of(const Product& product) {
     const size_t missing = 4 - axes.size();
     terms += i == 0 ? "" : ", ";
     terms += i < missing ? "{1, 0}"
-                         : fmt::format("{{{}, {}}}", product.extent(axes[i - missing]),
-                                       product.right_at.coefficients[axes[i - missing]]);
+                         : pair(product.extent(axes[i - missing]),
+                                product.right_at.coefficients[axes[i - missing]]);
   }
   const int64_t stride = product.columns ? product.right_at.coefficients[*product.columns] : 0;
-  return fmt::format("{{{{{}}}, {{{}, {}}}}}", terms, product.column_count(), stride);
+  return "{{" + terms + "}, " + pair(product.column_count(), stride) + "}";
 }
 
 Code in_batches(const Product& product, const Code& body) {
   Code code = text::assignment("const fl::Part batches",
-                               fmt::format("team.part({})", product.size(product.batch)));
+                               "team.part(" + open_number(product.size(product.batch)) + ")");
   code += text::braced(text::For{"int64_t", "b", "batches.begin", "batches.end"}, body);
   return code;
 }
@@ -90,8 +97,10 @@ Code ProductWriter::offsets() const {
         next.push_back(offset + i * product_.left_at.coefficients[axis]);
     offsets = std::move(next);
   }
-  return text::assignment(fmt::format("static constexpr int32_t kTerms[{}]", offsets.size()),
-                          fmt::format("{{{}}}", fmt::join(offsets, ", ")));
+  std::string list;
+  for (const int64_t offset : offsets) list += (list.empty() ? "" : ", ") + text::open_int(offset);
+  return text::assignment(
+      text::constant_head(fmt::format("int32_t kTerms[{}]", offsets.size())), "{" + list + "}");
 }
 
 std::string ProductWriter::shape(bool fetches) const {
@@ -105,9 +114,10 @@ std::string ProductWriter::shape(bool fetches) const {
     stride = product_.left_at.coefficients[product_.rows.back()];
   }
   const int64_t rows = product_.size(product_.rows);
-  return fmt::format("{{{}, {}, {}, {}, {{kTerms, {}, {}, {}}}, {}{}}}", rows / inner, inner,
-                     stride, product_.column_count(), product_.size(product_.terms) / run, run,
-                     step, split(), fetches ? ", next" : "");
+  return fmt::format("{{{}, {}, {}, {}, {{kTerms, {}, {}, {}}}, {}{}}}", open_number(rows / inner),
+                     open_number(inner), open_number(stride), open_number(product_.column_count()),
+                     open_number(product_.size(product_.terms) / run), open_number(run),
+                     open_number(step), split(), fetches ? ", next" : "");
 }
 
 std::string ProductWriter::panels() const {
@@ -117,7 +127,7 @@ std::string ProductWriter::panels() const {
 }
 
 Code ProductWriter::over_batches(const Code& call) {
-  Code code = text::assignment("static constexpr fl::Packing kPacking", packing_of(product_));
+  Code code = text::assignment(text::constant_head("fl::Packing kPacking"), packing_of(product_));
   Code body = flat_.decoded(product_, product_.batch, "b", "b");
   body += call;
   code += in_batches(product_, body);

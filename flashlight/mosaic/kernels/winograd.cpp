@@ -6,9 +6,12 @@
 
 #include "flashlight/mosaic/kernels/product.h"
 #include "flashlight/mosaic/kernels/product_writer.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::mosaic {
 namespace {
+
+using text::open_number;
 
 // So few pixels are few of Winograd's tiles: threads share outputs.
 constexpr int64_t kFewPixels = 14 * 14;
@@ -41,13 +44,15 @@ struct WinogradForm {
     const AxisId y = rows[rows.size() - 2], x = rows.back();
     const int64_t height = product.extent(y), width = product.extent(x);
     const std::string images =
-        rows.size() == 3 ? fmt::format(", {}, {}", product.extent(rows[0]), step(rows[0])) : "";
+        rows.size() == 3 ? ", " + open_number(product.extent(rows[0])) + ", " + open_number(step(rows[0])) : "";
     text::Code code = text::assignment(
         fmt::format("const fl::Winograd<{}> of", writer.type()),
-        fmt::format("{{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}}", height, width,
-                    height + 2, width + 2, step(y) / step(x), step(x),
-                    product.extent(product.terms[2]), product.column_count(), writer.split(),
-                    data.plain_weights, images));
+        fmt::format("{{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}}",
+                    open_number(height), open_number(width), open_number(height + 2),
+                    open_number(width + 2), open_number(step(y) / step(x)), open_number(step(x)),
+                    open_number(product.extent(product.terms[2])),
+                    open_number(product.column_count()), writer.split(), data.plain_weights,
+                    images));
     code += text::call({.function = fmt::format("fl::convolve_winograd<{}>", data.pixels),
                         .arguments = {"team", "of", writer.rows_address(), "panels",
                                       writer.finish("int64_t outer", without_last(rows))},

@@ -1,0 +1,103 @@
+#include "flashlight/family_programs.h"
+
+#include <algorithm>
+
+#include "composit/ir/error.h"
+#include "flashlight/shared_code.h"
+
+namespace flashlight {
+
+using composit::Family;
+using composit::Graph;
+using composit::SizeValues;
+using composit::UserError;
+
+namespace {
+
+// Graphs by which a backend prepares for all sizes. Each is planned, a tenth of a second for a
+// large model.
+constexpr size_t kShown = 8;
+
+void expect_no_value_sizes(const composit::Cases& cases) {
+  for (const Family& one : cases.cases)
+    if (!one.value_sizes.empty())
+      throw UserError(
+          "[compile] expected a family whose sizes do not depend on values, received one where '" +
+          one.value_sizes[0].name + "' does");
+}
+
+int64_t product_of(const SizeValues& sizes) {
+  int64_t product = 1;
+  for (const auto& [name, number] : sizes) product *= number;
+  return product;
+}
+
+// Graphs of a case at sizes from its least to its greatest.
+std::vector<Graph> shown_of(const composit::Cases& cases, size_t number) {
+  const Family& family = cases.cases[number];
+  std::vector<SizeValues> all;
+  for (const SizeValues& sizes : composit::grid_of(family.sizes))
+    if (cases.forks.empty() || composit::case_at(cases, sizes) == number) all.push_back(sizes);
+  std::stable_sort(all.begin(), all.end(), [](const SizeValues& a, const SizeValues& b) {
+    return product_of(a) < product_of(b);
+  });
+  std::vector<Graph> graphs;
+  const size_t count = std::min(all.size(), kShown);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t place = count == 1 ? 0 : i * (all.size() - 1) / (count - 1);
+    try {
+      graphs.push_back(composit::bind(family, all[place]));
+    } catch (const UserError&) {  // a call at these sizes will say so
+    }
+  }
+  return graphs;
+}
+
+}  // namespace
+
+FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size_t most)
+    : family_(std::move(family)), settings_(std::move(settings)), most_(std::max<size_t>(most, 1)) {
+  expect_no_value_sizes(family_.cases());
+}
+FamilyPrograms::~FamilyPrograms() = default;
+
+std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const SizeValues& sizes) {
+  const composit::Cases& cases = family_.cases();
+  const size_t number = composit::case_at(cases, sizes);
+  std::shared_ptr<SharedCode>& shared = shared_[number];
+  if (!shared) shared = std::make_shared<SharedCode>(shown_of(cases, number), settings_);
+  return shared;
+}
+
+std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& sizes) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = programs_.find(sizes); found != programs_.end()) {
+    found->second.last_use = ++uses_;
+    return found->second.code;
+  }
+  const CaptureBase capture = family_.at(sizes);
+  auto code = std::make_shared<const CompiledCapture>(capture, settings_, shared_for(sizes));
+  programs_[sizes] = {code, ++uses_};
+  make_room();
+  return code;
+}
+
+void FamilyPrograms::make_room() {
+  while (programs_.size() > most_)
+    programs_.erase(std::min_element(
+        programs_.begin(), programs_.end(),
+        [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; }));
+}
+
+size_t FamilyPrograms::size() const {
+  const std::lock_guard lock(mutex_);
+  return programs_.size();
+}
+size_t FamilyPrograms::compilations() const {
+  const std::lock_guard lock(mutex_);
+  size_t count = 0;
+  for (const auto& [number, shared] : shared_) count += shared->compilations();
+  return count;
+}
+
+}  // namespace flashlight

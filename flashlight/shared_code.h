@@ -1,0 +1,48 @@
+// What compiled graphs of one program at several sizes share: text, where the backend can; packed
+// weights; and the same of their derivatives.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "composit/op/backend.h"
+#include "flashlight/compiled_graph.h"
+#include "flashlight/prepared_code.h"
+
+namespace flashlight {
+
+// The options of a backend's compiler for these settings.
+composit::CompileOptions compile_options(const CompileSettings& settings);
+
+class SharedCode {
+ public:
+  // `shown`: the program's graph at some sizes.
+  SharedCode(std::vector<composit::Graph> shown, const CompileSettings& settings);
+
+  // UserError as of CompiledGraph.
+  composit::Compiled at(const composit::Graph& graph) const { return code_->at(graph); }
+  const std::shared_ptr<SharedPreparations>& preparations() const { return preparations_; }
+  const std::vector<composit::Graph>& shown() const { return shown_; }
+  // How often a compiler ran, derivatives included.
+  size_t compilations() const;
+
+  // The same for the derivative for these inputs, which `make` makes once.
+  template <class Make>
+  std::shared_ptr<SharedCode> derivative(const std::vector<bool>& wanted, const Make& make) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<SharedCode>& one = derivatives_[wanted];
+    if (!one) one = make();
+    return one;
+  }
+
+ private:
+  std::vector<composit::Graph> shown_;
+  std::shared_ptr<composit::SizedCode> code_;
+  std::shared_ptr<SharedPreparations> preparations_ = std::make_shared<SharedPreparations>();
+  mutable std::mutex mutex_;
+  std::map<std::vector<bool>, std::shared_ptr<SharedCode>> derivatives_;  // by wanted inputs
+};
+
+}  // namespace flashlight

@@ -1,0 +1,56 @@
+// Numbers in generated text that can be data of a call instead of constants.
+//
+//   std::string text = open_number(12);             // "12"
+//   {
+//     const OpenNumbers open;                  // on this thread, until the end of the scope
+//     text = "x[i * " + open_number(12) + "]";
+//   }
+//   const OpenText split = open_text(text);    // "x[i * …]", and {12}
+//   filled(split, [](size_t) { return "n0"; });    // "x[i * n0]"
+//
+// Text of the same program at other sizes has the same pieces and other numbers, so that one
+// compiled text serves all of them. A number that is written in another way stays a constant. All
+// open numbers are equally wide: line breaks, and choices by width, are the same for all of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace flashlight::text {
+
+// The number as text; while numbers are open, a place that keeps it.
+std::string open_number(int64_t value);
+// The same where C++ wants an `int` in braces.
+std::string open_int(int64_t value);
+
+// True if numbers are open on this thread.
+bool has_open_numbers();
+
+// Begins the declaration of a constant of the program: "static constexpr fl::Packing kPacking", or
+// of a constant of the call, while numbers are open.
+std::string constant_head(const std::string& type_and_name);
+
+// Opens numbers on this thread, or closes them again for a part of the text.
+class OpenNumbers {
+ public:
+  explicit OpenNumbers(bool open = true);
+  ~OpenNumbers();
+  OpenNumbers(const OpenNumbers&) = delete;
+  OpenNumbers& operator=(const OpenNumbers&) = delete;
+
+ private:
+  bool before_;
+};
+
+// A text and the numbers at its places, in order.
+struct OpenText {
+  std::string text;  // with a mark at each place
+  std::vector<int64_t> numbers;
+};
+OpenText open_text(const std::string& text);
+// The text with what `fill` gives for each place, by its index.
+std::string filled(const OpenText& text, const std::function<std::string(size_t place)>& fill);
+
+}  // namespace flashlight::text

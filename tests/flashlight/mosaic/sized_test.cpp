@@ -1,0 +1,71 @@
+// One compiled text for a program at many sizes, against the interpreter at each of them.
+#include "flashlight/mosaic/sized.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "composit/eval/evaluate.h"
+#include "flashlight/mosaic/sized_source.h"
+#include "tests/agreement.h"
+#include "tests/flashlight/mosaic/sized_models.h"
+#include "tests/user_error.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using test::Model;
+using test::Sizes;
+
+const std::vector<std::string> kFlags = {"-O1", "-Wall", "-Wextra", "-Werror"};
+
+std::shared_ptr<SizedCode> code_for(const Model& model, const std::vector<Sizes>& shown) {
+  std::vector<Graph> graphs;
+  for (const Sizes& sizes : shown) graphs.push_back(test::graph_at(model, sizes));
+  return sized_code(graphs, {.name = "model"}, 2, kFlags);
+}
+
+void expect_right(SizedCode& code, const Model& model, const Sizes& sizes) {
+  SCOPED_TRACE(testing::PrintToString(sizes));
+  const test::Case one = test::case_of("", {model(sizes)});
+  const Compiled compiled(code.at(one.graph)->prepare(one.values));
+  const std::vector<Array> expected = evaluate(one.graph, one.values),
+                           results = compiled(one.values);
+  ASSERT_EQ(results.size(), expected.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(composit::test::difference(results[i], expected[i], 4), "");
+}
+
+// `texts`: the most that may be compiled for all of these sizes.
+void expect_all(const Model& model, const std::vector<Sizes>& shown,
+                const std::vector<Sizes>& others, size_t texts) {
+  const std::shared_ptr<SizedCode> code = code_for(model, shown);
+  for (const auto* list : {&shown, &others})
+    for (const Sizes& sizes : *list) expect_right(*code, model, sizes);
+  EXPECT_LE(code->compilations(), texts);
+}
+
+TEST(MosaicSized, an_encoder_at_other_numbers_of_tokens) {
+  expect_all(test::encoder_of_one, {{25}, {40}, {61}}, {{31}, {32}, {26}, {60}, {47}}, 2);
+}
+TEST(MosaicSized, an_encoder_at_other_batches_and_tokens) {
+  expect_all(test::encoder, {{4, 25}, {7, 40}, {5, 33}}, {{5, 31}, {6, 39}, {7, 26}}, 2);
+}
+TEST(MosaicSized, a_residual_network_at_other_batches) {
+  expect_all(test::residual_network, {{2}, {6}}, {{3}, {4}, {5}}, 2);
+}
+TEST(MosaicSized, convolutions_at_other_sizes_of_images) {
+  expect_all(test::image_filter, {{11, 17}, {40, 35}, {23, 19}}, {{13, 31}, {29, 30}, {12, 34}},
+             4);
+}
+
+// Sizes that nobody showed, outside of the range, too.
+TEST(MosaicSized, sizes_outside_of_what_was_shown_have_a_text_of_their_own) {
+  const std::shared_ptr<SizedCode> code = code_for(test::encoder_of_one, {{25}, {40}});
+  EXPECT_EQ(code->compilations(), 1U);
+  for (const int64_t tokens : {1, 2, 3, 64}) expect_right(*code, test::encoder_of_one, {tokens});
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
