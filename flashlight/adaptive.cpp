@@ -55,6 +55,12 @@ std::optional<composit::SizeValues> sizes_within(const FamilyBase& family,
   }
 }
 
+bool has_value_sizes(const FamilyBase& family) {
+  const std::vector<composit::Family>& cases = family.cases().cases;
+  return std::any_of(cases.begin(), cases.end(),
+                     [](const composit::Family& one) { return !one.value_sizes.empty(); });
+}
+
 // Compiled code does no more than the graph.
 std::string reason_not_to_compile(const CaptureBase& capture) {
   if (!FamilyMaker::inside(capture).replayed.gradients.empty())
@@ -252,17 +258,20 @@ void AdaptiveBase::State::unify(AdaptiveKind& kind) {
     examples = kind.examples;
   }
   std::optional<FamilyBase> family;
+  std::shared_ptr<FamilyPrograms> programs;
   std::string why;
   try {
     family = FamilyBase(examples, {.replay_examples = false});
+    if (!has_value_sizes(*family))
+      programs =
+          std::make_shared<FamilyPrograms>(*family, settings.compile, settings.most_programs);
   } catch (const std::exception& error) {
     why = error.what();
   }
   const std::lock_guard lock(mutex);
   if (family) {
     kind.family = std::move(family);
-    kind.programs =
-        std::make_shared<FamilyPrograms>(*kind.family, settings.compile, settings.most_programs);
+    kind.programs = std::move(programs);
     kind.members = examples.size();
   } else if (kind.family) {
     kind.examples.resize(kind.members, kind.examples[0]);  // the others are no part of it
@@ -313,19 +322,21 @@ void AdaptiveBase::State::check(Entry& entry, const CaptureBase& there) {
 
 void AdaptiveBase::State::compile(Entry& entry) {
   std::optional<CaptureBase> capture;
+  std::optional<FamilyBase> family;
   std::shared_ptr<FamilyPrograms> programs;
   std::optional<composit::SizeValues> sizes;
   {
     const std::lock_guard lock(mutex);
     if (entry.stage != Stage::compiling) return;
     capture = entry.capture;
+    family = entry.kind->family;
     programs = entry.kind->programs;
     sizes = entry.sizes;
   }
   std::shared_ptr<const CompiledCapture> compiled;
   std::string why;
   try {
-    if (!capture) capture = programs->family().at(*sizes);
+    if (!capture) capture = family->at(*sizes);
     compiled = sizes && programs
                    ? programs->at(*sizes)
                    : std::make_shared<const CompiledCapture>(*capture, settings.compile);

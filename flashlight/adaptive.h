@@ -42,11 +42,11 @@ namespace flashlight {
 struct AdaptiveSettings {
   CompileSettings compile = {.backend = Mosaic{}};  // of what is called often
   TraceSettings trace = {};                         // of recordings
-  size_t checked_sizes = 8;   // of those that a family gives, the first so many are checked
-  size_t sample_every = 256;  // one call of compiled code in so many is a sample; 0: none
-  size_t most_examples = 12;  // recordings that a family is made of
-  size_t most_programs = 16;  // compiled at a time; the one that was called longest ago goes
-  bool in_background = true;  // false: a call waits until its sizes are compiled
+  size_t checked_sizes = 8;    // of those that a family gives, the first so many are checked
+  size_t sample_every = 256;   // one call of compiled code in so many is a sample; 0: none
+  size_t most_examples = 12;   // recordings that a family is made of
+  size_t most_programs = 256;  // compiled at a time; the one that was called longest ago goes
+  bool in_background = true;   // false: a call waits until its sizes are compiled
 };
 
 // One combination of arguments.

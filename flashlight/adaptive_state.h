@@ -20,10 +20,10 @@ struct AdaptiveKind {
   std::vector<CaptureBase> examples;
   std::optional<FamilyBase> family;
   std::shared_ptr<FamilyPrograms> programs;  // of it, compiled
-  size_t members = 0;       // of the examples, the first so many made the family
-  std::string why;          // there is no family, or it was not extended
-  size_t checks = 0;        // of sizes that the family gives
-  bool is_refuted = false;  // a family of it gave another graph than the program
+  size_t members = 0;                        // of the examples, the first so many made the family
+  std::string why;                           // there is no family, or it was not extended
+  size_t checks = 0;                         // of sizes that the family gives
+  bool is_refuted = false;                   // a family of it gave another graph than the program
 };
 
 struct AdaptiveEntry {

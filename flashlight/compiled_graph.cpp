@@ -158,8 +158,7 @@ CompiledGraph::State::State(Graph one, CompileSettings chosen, std::shared_ptr<S
     : graph(std::move(one)),
       settings(std::move(chosen)),
       shared(std::move(of)),
-      code(compiled(graph, settings, shared.get()),
-           shared ? shared->preparations() : nullptr),
+      code(compiled(graph, settings, shared.get()), shared ? shared->preparations() : nullptr),
       targets(targets_of(graph)) {}
 
 CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings,

@@ -1,13 +1,13 @@
 #include "flashlight/family_programs.h"
 
 #include <algorithm>
+#include <set>
 
 #include "composit/ir/error.h"
 #include "flashlight/shared_code.h"
 
 namespace flashlight {
 
-using composit::Family;
 using composit::Graph;
 using composit::SizeValues;
 using composit::UserError;
@@ -19,7 +19,7 @@ namespace {
 constexpr size_t kShown = 8;
 
 void expect_no_value_sizes(const composit::Cases& cases) {
-  for (const Family& one : cases.cases)
+  for (const composit::Family& one : cases.cases)
     if (!one.value_sizes.empty())
       throw UserError(
           "[compile] expected a family whose sizes do not depend on values, received one where '" +
@@ -32,9 +32,21 @@ int64_t product_of(const SizeValues& sizes) {
   return product;
 }
 
+// Some of `count` places: the ends, those next to the ends, for a size at the end may have a form
+// of its own, and others between them.
+std::set<size_t> places_in(size_t count) {
+  std::set<size_t> places;
+  if (count == 0) return places;
+  const size_t last = count - 1;
+  for (size_t i = 0; i + 2 < kShown; ++i) places.insert(i * last / (kShown - 3));
+  places.insert(std::min<size_t>(1, last));
+  places.insert(last - std::min<size_t>(1, last));
+  return places;
+}
+
 // Graphs of a case at sizes from its least to its greatest.
 std::vector<Graph> shown_of(const composit::Cases& cases, size_t number) {
-  const Family& family = cases.cases[number];
+  const composit::Family& family = cases.cases[number];
   std::vector<SizeValues> all;
   for (const SizeValues& sizes : composit::grid_of(family.sizes))
     if (cases.forks.empty() || composit::case_at(cases, sizes) == number) all.push_back(sizes);
@@ -42,9 +54,7 @@ std::vector<Graph> shown_of(const composit::Cases& cases, size_t number) {
     return product_of(a) < product_of(b);
   });
   std::vector<Graph> graphs;
-  const size_t count = std::min(all.size(), kShown);
-  for (size_t i = 0; i < count; ++i) {
-    const size_t place = count == 1 ? 0 : i * (all.size() - 1) / (count - 1);
+  for (const size_t place : places_in(all.size())) {
     try {
       graphs.push_back(composit::bind(family, all[place]));
     } catch (const UserError&) {  // a call at these sizes will say so

@@ -6,8 +6,8 @@ namespace flashlight {
 
 SharedCode::SharedCode(std::vector<composit::Graph> shown, const CompileSettings& settings)
     : shown_(std::move(shown)),
-      code_(
-          backend_named(settings.backend.name).compile_sized(shown_, compile_options(settings))) {}
+      code_(backend_named(settings.backend.name).compile_sized(shown_, compile_options(settings))) {
+}
 
 size_t SharedCode::compilations() const {
   const std::lock_guard lock(mutex_);

@@ -283,24 +283,53 @@ COMPOSIT_OPERATOR(eq, eq)
 COMPOSIT_OPERATOR(ne, ne)
 #undef COMPOSIT_OPERATOR
 
+namespace {
+
+// Hashes of the parts of an expression. Most have few, which are found faster one by one.
+class Seen {
+ public:
+  bool contains(const Hash& hash) const {
+    return std::find(few_.begin(), few_.end(), hash) != few_.end() || more_.contains(hash);
+  }
+  bool insert(const Hash& hash) {
+    if (contains(hash)) return false;
+    if (few_.size() < kFew)
+      few_.push_back(hash);
+    else
+      more_.insert(hash, {});
+    return true;
+  }
+
+ private:
+  static constexpr size_t kFew = 24;
+  std::vector<Hash> few_;
+  FlatMap<Hash, std::monostate> more_;
+};
+
+}  // namespace
+
 std::vector<Expr> parts_of(const std::vector<Expr>& roots) {
-  std::vector<Expr> order;
-  FlatMap<Hash, std::monostate> done;
-  std::vector<std::pair<Expr, size_t>> stack;  // a part, and how many of its arguments were seen
+  std::vector<const Expr*> order;
+  Seen seen;
+  // A part, and how many of its arguments were seen.
+  std::vector<std::pair<const Expr*, size_t>> stack;
   for (const Expr& root : roots) {
-    if (root.defined() && !done.contains(root.hash())) stack.emplace_back(root, 0);
+    if (root.defined() && !seen.contains(root.hash())) stack.emplace_back(&root, 0);
     while (!stack.empty()) {
       auto& [part, next] = stack.back();
-      if (next < part.arguments().size()) {
-        const Expr argument = part[next++];
-        if (!done.contains(argument.hash())) stack.emplace_back(argument, 0);
+      if (next < part->arguments().size()) {
+        const Expr& argument = part->arguments()[next++];
+        if (!seen.contains(argument.hash())) stack.emplace_back(&argument, 0);
         continue;
       }
-      if (done.insert(part.hash(), {})) order.push_back(part);
+      if (seen.insert(part->hash())) order.push_back(part);
       stack.pop_back();
     }
   }
-  return order;
+  std::vector<Expr> parts;
+  parts.reserve(order.size());
+  for (const Expr* part : order) parts.push_back(*part);
+  return parts;
 }
 
 std::vector<Expr> replace(const std::vector<Expr>& roots, const ReplaceExpr& replace) {

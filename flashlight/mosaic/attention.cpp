@@ -6,6 +6,7 @@
 #include <set>
 
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/equal_steps.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -37,7 +38,7 @@ struct Softmax {
 class Finder {
  public:
   Finder(const loops::Routine& routine, const std::function<bool(ValueId)>& is_frozen)
-      : routine_(routine), is_frozen_(is_frozen) {
+      : routine_(routine), is_frozen_(is_frozen), products_(routine, is_frozen, false) {
     readers_.resize(routine.values.size());
     writers_.resize(routine.values.size());
     for (const StepId i : routine.steps.ids()) {
@@ -81,7 +82,7 @@ class Finder {
 
   std::optional<Attention> attention_of(const Softmax& softmax, ValueId weights,
                                         std::set<StepId> steps, StepId end) const {
-    auto results = product_of(routine_, nest(end), is_frozen_, false);
+    auto results = products_.of(nest(end));
     if (!results || results->left != weights || is_frozen_(results->right)) return std::nullopt;
     // Heads in the order of the scores, however results lie.
     std::stable_sort(results->batch.begin(), results->batch.end(), [&](AxisId a, AxisId b) {
@@ -89,7 +90,7 @@ class Finder {
     });
     const auto start = maker(softmax.scores, 2);
     if (!start) return std::nullopt;
-    auto product = product_of(routine_, nest(*start), is_frozen_, false);
+    auto product = products_.of(nest(*start));
     if (!product || is_frozen_(product->right)) return std::nullopt;
     steps.insert(*start);
     Attention attention = {{steps.begin(), steps.end()}, std::move(*product), std::move(*results)};
@@ -230,6 +231,7 @@ class Finder {
 
   const loops::Routine& routine_;
   const std::function<bool(ValueId)>& is_frozen_;
+  mutable ProductsOnce products_;  // with the axes of their batches apart
   Table<ValueId, StepIds> readers_, writers_;
 };
 

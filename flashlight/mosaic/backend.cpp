@@ -8,8 +8,8 @@
 #include "flashlight/backends/registry.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/emit.h"
-#include "flashlight/mosaic/offline.h"
 #include "flashlight/mosaic/mosaic_code.h"
+#include "flashlight/mosaic/offline.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/sized.h"
 
@@ -99,13 +99,13 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
   std::vector<Compiled> all;
   for (size_t i = 0; i < plans.size(); ++i) {
     const auto source = std::make_shared<const Source>(std::move(emitted[i]));
-    all.emplace_back(std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
-        Kernels{.library = library,
-                .source = source,
-                .plan = std::move(plans[i]),
-                .threads = thread_count(threads),
-                .arenas = std::make_shared<package::ArenaPool>(),
-                .timed = source->timed})));
+    all.emplace_back(std::make_shared<const MosaicCode>(
+        std::make_shared<const Kernels>(Kernels{.library = library,
+                                                .source = source,
+                                                .plan = std::move(plans[i]),
+                                                .threads = thread_count(threads),
+                                                .arenas = std::make_shared<package::ArenaPool>(),
+                                                .timed = source->timed})));
   }
   return all;
 }

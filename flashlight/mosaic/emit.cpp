@@ -11,6 +11,7 @@
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernels/forms.h"
+#include "flashlight/mosaic/side_by_side.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/open_numbers.h"
@@ -55,9 +56,7 @@ std::string opening_of(const Source& source) {
   code += statement("namespace " + source.name + " {");
   return text::str(code);
 }
-std::string closing_of(const Source& source) {
-  return "\n}  // namespace " + source.name + "\n";
-}
+std::string closing_of(const Source& source) { return "\n}  // namespace " + source.name + "\n"; }
 
 class Emitter {
  public:
@@ -147,8 +146,7 @@ class Emitter {
   std::string open_kernel(const KernelText& text) {
     text::Function function = *text.function;
     function.name = fmt::format("{}_{}", source_.name, source_.kernels.size());
-    function.parameters.insert(function.parameters.begin(),
-                               "[[maybe_unused]] const int64_t* N");
+    function.parameters.insert(function.parameters.begin(), "[[maybe_unused]] const int64_t* N");
     Code body = statement(kDeclarations);
     body += function.body;
     function.body = std::move(body);
@@ -164,8 +162,7 @@ class Emitter {
     if (one.role == Role::weight) {
       read_.insert(number);
       const std::string name = "weights." + names_[number];
-      return by_pointer ? name
-                        : fmt::format("fl::as<const {}>({})", array, name);
+      return by_pointer ? name : fmt::format("fl::as<const {}>({})", array, name);
     }
     if (one.role == Role::argument || one.role == Role::result) {
       const std::string cast = one.role == Role::argument ? "const " : "";
@@ -208,7 +205,11 @@ class Emitter {
     Code code;
     if (timed) code += statement("fl::start_times(team, times);");
     std::vector<KernelText> texts;
-    for (const Kernel& kernel : kernels) texts.push_back(kernel.form->write(plan_, kernel));
+    texts.resize(kernels.size());
+    side_by_side(kernels.size(), [&](size_t i) {
+      const text::OpenNumbers open(is_open_);
+      texts[i] = kernels[i].form->write(plan_, kernels[i]);
+    });
     std::string module;
     int number = 0;
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -331,7 +332,7 @@ class Emitter {
 Source emit(const Plan& plan, const std::string& name) {
   OpenSource source = Emitter(plan, name).run();
   arrange(source);
-  return std::move(source);
+  return source;
 }
 
 OpenSource emit_open(const Plan& plan, const std::string& name) {
@@ -341,7 +342,8 @@ OpenSource emit_open(const Plan& plan, const std::string& name) {
 
 void arrange(OpenSource& source) {
   const std::string opening = opening_of(source), closing = closing_of(source),
-                    main = "\n" + source.prepare + "\n" + source.run + closing + "\n" + source.entries;
+                    main =
+                        "\n" + source.prepare + "\n" + source.run + closing + "\n" + source.entries;
   source.text = opening + source.structs + source.called + all_of(source.kernels) + main;
   source.units = {source.text};
   const auto groups = groups_of_kernels(source);

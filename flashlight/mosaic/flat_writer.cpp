@@ -12,10 +12,7 @@ namespace flashlight::mosaic {
 using text::Code;
 using text::open_number;
 
-FlatWriter::FlatWriter(const Plan& plan) : plan_(plan) {
-  for (const loops::Value& value : plan.routine.values)
-    types_.push_back(composit::tensor_type(value.type.dtype, {value.type.numel()}));
-}
+FlatWriter::FlatWriter(const Plan& plan) : plan_(plan) {}
 
 void FlatWriter::reserve(const std::vector<std::string>& words) {
   taken_.insert(words.begin(), words.end());
@@ -83,7 +80,12 @@ text::Leaves FlatWriter::leaves(const loops::Statement& statement) const {
   leaves.element = [this](ValueId value, const std::vector<std::string>& indices) {
     return text::Element{names_.at(value), {indices[0]}};
   };
-  leaves.type = [this](ValueId value) -> const composit::Type& { return types_[value]; };
+  leaves.type = [this](ValueId value) -> const composit::Type& {
+    const auto [known, is_new] = types_.try_emplace(value);
+    const composit::Type& type = plan_.routine.values[value].type;
+    if (is_new) known->second = composit::tensor_type(type.dtype, {type.numel()});
+    return known->second;
+  };
   leaves.range = [](ValueId) { return std::nullopt; };
   leaves.index_type = "int64_t";
   return leaves;

@@ -48,7 +48,7 @@ class FlatWriter {
   std::map<ValueId, std::string> names_;
   ValueIds values_;
   std::set<std::string> taken_;
-  std::vector<composit::Type> types_;  // with one dimension
+  mutable std::map<ValueId, composit::Type> types_;  // with one dimension
 };
 
 }  // namespace flashlight::mosaic

@@ -27,9 +27,9 @@ bool MosaicCode::may_update(size_t result) const {
 std::shared_ptr<const composit::Code> MosaicCode::prepare(const std::vector<Array>& weights) const {
   const int64_t* numbers = kernels_->numbers ? kernels_->numbers->data() : nullptr;
   return std::make_shared<const MosaicCode>(
-      kernels_, std::make_shared<const Prepared>(
-                    mosaic::prepare(plan(), *kernels_->source, kernels_->library, weights,
-                                    kernels_->threads, numbers)));
+      kernels_,
+      std::make_shared<const Prepared>(mosaic::prepare(plan(), *kernels_->source, kernels_->library,
+                                                       weights, kernels_->threads, numbers)));
 }
 
 std::shared_ptr<const composit::Code> MosaicCode::prepare_like(const composit::Code& other) const {

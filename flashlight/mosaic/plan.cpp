@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "composit/ir/error.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/equal_steps.h"
 #include "flashlight/mosaic/frozen.h"
 #include "flashlight/mosaic/kernels/attention.h"
 #include "flashlight/mosaic/kernels/border.h"
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/products.h"
 #include "flashlight/mosaic/plan_form.h"
+#include "flashlight/mosaic/side_by_side.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -135,12 +138,7 @@ class Planner {
   // ---- kernels ----------------------------------------------------------------------------------
 
   void make_kernels(const std::function<bool(ValueId)>& is_frozen) {
-    const Table<StepId, Step>& steps = plan_.routine.steps;
-    Table<StepId, std::optional<Product>> products(steps.size());
-    for (const StepId i : steps.ids()) {
-      const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[i]);
-      if (nest != nullptr) products[i] = product_of(plan_.routine, *nest, is_frozen);
-    }
+    Table<StepId, std::optional<Product>> products = all_products(is_frozen);
     std::map<StepId, Attention> attentions;  // by their last step
     std::set<StepId> taken;
     for (Attention& one : find_attention(plan_.routine, is_frozen)) {
@@ -176,6 +174,34 @@ class Planner {
       if (has_border(layout)) borders_.insert(value);
     add_borders(plan_.prepare);
     add_borders(plan_.run);
+  }
+
+  // A product is recognised once for all steps that are equal to it.
+  Table<StepId, std::optional<Product>> all_products(
+      const std::function<bool(ValueId)>& is_frozen) const {
+    const Table<StepId, Step>& steps = plan_.routine.steps;
+    Table<StepId, std::optional<Product>> products(steps.size());
+    Table<StepId, StepKey> keys(steps.size());
+    side_by_side(steps.size(), [&](size_t i) {
+      if (const auto* nest = std::get_if<loops::Nest>(&steps[StepId(i)]))
+        keys[StepId(i)] = step_key(plan_.routine, *nest, is_frozen);
+    });
+    std::unordered_map<composit::Hash, StepId> first;
+    StepIds different, others;
+    for (const StepId i : steps.ids()) {
+      if (!is_nest(i)) continue;
+      (first.try_emplace(keys[i].hash, i).second ? different : others).push_back(i);
+    }
+    side_by_side(different.size(), [&](size_t i) {
+      const StepId step = different[i];
+      products[step] = product_of(plan_.routine, std::get<loops::Nest>(steps[step]), is_frozen);
+    });
+    side_by_side(others.size(), [&](size_t i) {
+      const StepId step = others[i], like = first.at(keys[step].hash);
+      if (products[like])
+        products[step] = with_values(*products[like], keys[like].values, keys[step].values);
+    });
+    return products;
   }
 
   bool is_nest(StepId step) const {

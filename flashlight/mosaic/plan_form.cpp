@@ -281,11 +281,13 @@ PlanForm form_of(const composit::Graph& graph, const PlanOptions& options) {
 PlanForm form_of(const std::vector<composit::Graph>& graphs, const PlanOptions& options,
                  const std::vector<std::string>& sizes) {
   std::vector<PlanForm> forms;
+  for (const composit::Graph& graph : graphs) forms.push_back(form_of(graph, options));
+  return form_of(forms, sizes);
+}
+
+PlanForm form_of(const std::vector<PlanForm>& forms, const std::vector<std::string>& sizes) {
   std::vector<loops::Program> programs;
-  for (const composit::Graph& graph : graphs) {
-    forms.push_back(form_of(graph, options));
-    programs.push_back(forms.back().program);
-  }
+  for (const PlanForm& form : forms) programs.push_back(form.program);
   if (!forms.empty()) expect_one_form(forms);
   loops::Program program = loops::unify(programs, {.names = sizes});
   PlanForm form = forms[0];

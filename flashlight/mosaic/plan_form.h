@@ -51,6 +51,9 @@ PlanForm form_of(const composit::Graph& graph, const PlanOptions& options = {});
 PlanForm form_of(const std::vector<composit::Graph>& graphs, const PlanOptions& options = {},
                  const std::vector<std::string>& sizes = {});
 
+// The same of forms that are each of one graph.
+PlanForm form_of(const std::vector<PlanForm>& forms, const std::vector<std::string>& sizes = {});
+
 // UserError that names the size and its number where one is missing, unknown, or was not shown, and
 // where it gives no integer for what follows from it (loops/sizes.h).
 PlanForm bind_sizes(PlanForm form, const loops::SizeNumbers& sizes);

@@ -75,7 +75,7 @@ class Sized : public composit::SizedCode {
   Sized(const std::vector<Graph>& shown, PlanOptions options, int threads,
         std::vector<std::string> flags)
       : options_(std::move(options)), threads_(thread_count(threads)), flags_(std::move(flags)) {
-    make_form(shown);
+    make_forms(shown);
     std::map<std::string, std::vector<OpenSource>> by_key;
     for (const Graph& graph : shown) {
       Written at = written_at(graph);
@@ -108,12 +108,28 @@ class Sized : public composit::SizedCode {
  private:
   using Texts = std::map<std::string, Text>;
 
-  // Without a form, each size is planned from its graph.
-  void make_form(const std::vector<Graph>& shown) {
-    if (shown.size() < 2) return;
+  // Some sizes have another form than others: rows of 512 numbers are set apart in memory. Without
+  // a form, a size is planned from its graph.
+  void make_forms(const std::vector<Graph>& shown) {
+    std::vector<std::vector<PlanForm>> groups;
+    for (const Graph& graph : shown) {
+      const PlanForm form = form_of(graph, options_);
+      const bool is_known = std::any_of(groups.begin(), groups.end(), [&](auto& group) {
+        group.push_back(form);
+        if (joined(group)) return true;
+        group.pop_back();
+        return false;
+      });
+      if (!is_known) groups.push_back({form});
+    }
+    for (const std::vector<PlanForm>& group : groups)
+      if (group.size() > 1) forms_.push_back(*joined(group));
+  }
+  static std::optional<PlanForm> joined(const std::vector<PlanForm>& forms) {
     try {
-      form_ = form_of(shown, options_);
+      return form_of(forms);
     } catch (const UserError&) {
+      return std::nullopt;
     }
   }
 
@@ -127,51 +143,57 @@ class Sized : public composit::SizedCode {
     return {std::move(plan), std::move(source), std::move(split)};
   }
 
-  // The sizes that the form has names for; nothing where it has none, or others.
-  std::optional<loops::SizeNumbers> sizes_of(const Graph& graph) const {
-    if (!form_) return std::nullopt;
+  // The sizes that a form has names for; nothing where it has others.
+  static std::optional<loops::SizeNumbers> sizes_of(const PlanForm& form, const Graph& graph) {
     std::vector<composit::Array> inputs;
     for (const composit::LazyTensor& input : graph.inputs())
       inputs.emplace_back(composit::tensor_type(input.dtype(), input.type().sizes), nullptr,
                           nullptr);
     try {
-      return loops::sizes_given(form_->program, inputs);
+      return loops::sizes_given(form.program, inputs);
     } catch (const UserError&) {
       return std::nullopt;
     }
   }
-  std::optional<Plan> plan_at(const loops::SizeNumbers& sizes) const {
+  static std::optional<Plan> plan_at(const PlanForm& form, const loops::SizeNumbers& sizes) {
     try {
-      return plan_of(bind_sizes(*form_, sizes));
+      return plan_of(bind_sizes(form, sizes));
     } catch (const UserError&) {  // outside of what was shown
       return std::nullopt;
     }
   }
   std::optional<Plan> bound_plan(const Graph& graph) const {
-    const std::optional<loops::SizeNumbers> sizes = sizes_of(graph);
-    std::optional<Plan> plan = sizes ? plan_at(*sizes) : std::nullopt;
-    if (plan && !has_sizes_of(*plan, graph)) plan.reset();
-    return plan;
+    for (const PlanForm& form : forms_) {
+      const std::optional<loops::SizeNumbers> sizes = sizes_of(form, graph);
+      std::optional<Plan> plan = sizes ? plan_at(form, *sizes) : std::nullopt;
+      if (plan && has_sizes_of(*plan, graph)) return plan;
+    }
+    return std::nullopt;
   }
 
   // A text that was seen at one size has no data yet.
   std::vector<OpenSource> samples_near(const Graph& graph, const Written& there) const {
     std::vector<OpenSource> samples = {there.source};
-    const std::optional<loops::SizeNumbers> sizes = sizes_of(graph);
-    if (!sizes) return samples;
-    for (const auto& [name, number] : *sizes)
-      for (const int64_t step : kNear) {
-        loops::SizeNumbers near = *sizes;
-        near[name] = number + step;
-        if (near[name] < 1) continue;
-        std::optional<Plan> plan = plan_at(near);
-        if (!plan) continue;
-        Written at = written(std::move(*plan));
-        if (at.split.key != there.split.key) continue;
-        samples.push_back(std::move(at.source));
-        break;
-      }
+    for (const PlanForm& form : forms_) {
+      const std::optional<loops::SizeNumbers> sizes = sizes_of(form, graph);
+      if (!sizes) continue;
+      for (const auto& [name, number] : *sizes)
+        if (auto sample = sample_near(form, *sizes, name, there)) samples.push_back(*sample);
+    }
     return samples;
+  }
+  // A size nearby, of that name, at which the plan has the same text.
+  std::optional<OpenSource> sample_near(const PlanForm& form, const loops::SizeNumbers& sizes,
+                                        const std::string& name, const Written& there) const {
+    for (const int64_t step : kNear) {
+      loops::SizeNumbers near = sizes;
+      near[name] += step;
+      std::optional<Plan> plan = near[name] < 1 ? std::nullopt : plan_at(form, near);
+      if (!plan) continue;
+      Written at = written(std::move(*plan));
+      if (at.split.key == there.split.key) return std::move(at.source);
+    }
+    return std::nullopt;
   }
 
   Texts::iterator add(SizedSource source) {
@@ -187,21 +209,21 @@ class Sized : public composit::SizedCode {
   Compiled code_of(Written at, const Text& text, std::vector<int64_t> numbers) const {
     const composit::Hash preparation = preparation_of(at);
     Profile timed = std::move(at.source.timed);
-    return {std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
-        Kernels{.library = *text.library,
-                .source = text.source.shared(),
-                .plan = without_steps(std::move(at.plan)),
-                .threads = threads_,
-                .arenas = arenas_,
-                .numbers = std::move(numbers),
-                .preparation = preparation,
-                .timed = std::move(timed)}))};
+    return {std::make_shared<const MosaicCode>(
+        std::make_shared<const Kernels>(Kernels{.library = *text.library,
+                                                .source = text.source.shared(),
+                                                .plan = without_steps(std::move(at.plan)),
+                                                .threads = threads_,
+                                                .arenas = arenas_,
+                                                .numbers = std::move(numbers),
+                                                .preparation = preparation,
+                                                .timed = std::move(timed)}))};
   }
 
   const PlanOptions options_;
   const int threads_;
   const std::vector<std::string> flags_;
-  std::optional<PlanForm> form_;
+  std::vector<PlanForm> forms_;  // each for a part of the sizes
   const std::shared_ptr<package::ArenaPool> arenas_ = std::make_shared<package::ArenaPool>();
   mutable std::mutex mutex_;
   Texts texts_;  // by key

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "composit/ir/error.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -15,11 +16,18 @@ constexpr size_t kPrepare = 0, kRun = 1, kKernels = 2;  // pieces
 constexpr char kEnd = '\x03';                           // of a part of a key
 
 // The text with numbers that are data as elements of `array`, from number `next` on.
-std::string in_place(const text::OpenText& text, const std::vector<bool>& is_data,
-                     const std::vector<int64_t>& constants, size_t next) {
+std::string in_place(const text::OpenText& text, const std::vector<bool>& is_data, size_t next) {
   return text::filled(text, [&](size_t place) {
-    return is_data[place] ? fmt::format("N[{}]", next++) : std::to_string(constants[place]);
+    return is_data[place] ? fmt::format("N[{}]", next++) : text::constant_text(text, place);
   });
+}
+
+// "const float N3 = fl::real_of<float>(N[3]);"
+std::string declaration(size_t number, composit::DType dtype) {
+  const std::string type = text::type_name(dtype);
+  return dtype == composit::DType::int64
+             ? fmt::format("  const int64_t N{0} = N[{0}];\n", number)
+             : fmt::format("  const {0} N{1} = fl::real_of<{0}>(N[{1}]);\n", type, number);
 }
 
 }  // namespace
@@ -81,8 +89,8 @@ std::string SizedSource::declared(size_t piece, const text::OpenText& text) cons
   std::string declarations;
   size_t next = 0;
   const std::string filled = text::filled(text, [&](size_t place) {
-    if (!pieces_[piece].is_data[place]) return std::to_string(pieces_[piece].constants[place]);
-    declarations += fmt::format("  const int64_t N{0} = N[{0}];\n", next);
+    if (!pieces_[piece].is_data[place]) return text::constant_text(text, place);
+    declarations += declaration(next, text.dtypes[place]);
     return fmt::format("N{}", next++);
   });
   const size_t mark = filled.find(kDeclarationsMark), line = filled.rfind('\n', mark) + 1;
@@ -98,8 +106,7 @@ void SizedSource::write() {
         std::count(pieces_[piece].is_data.begin(), pieces_[piece].is_data.end(), true));
   };
   const auto body_of = [&](size_t piece) {
-    const std::string text =
-        in_place(pieces[piece], pieces_[piece].is_data, pieces_[piece].constants, next);
+    const std::string text = in_place(pieces[piece], pieces_[piece].is_data, next);
     next += data_count(piece);
     return text;
   };

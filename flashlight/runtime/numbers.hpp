@@ -4,6 +4,9 @@
 //   for (int i = 0; i < n; ++i) y[i] = fl::exp(x[i]);
 #pragma once
 
+#include <cstdint>
+#include <cstring>
+
 #include "composit/shipped/scalar_functions.h"
 #include "flashlight/runtime/functions.hpp"
 
@@ -63,6 +66,14 @@ FLASHLIGHT_INLINE Float<T> pow(T x, T y) {
     return detail::pow(x, y);
   else
     return std::pow(x, y);
+}
+
+// A number that is data of a call, which passes the bits of a double.
+template <class T>
+T real_of(int64_t bits) {
+  double value;
+  std::memcpy(&value, &bits, sizeof value);
+  return static_cast<T>(value);
 }
 
 }  // namespace fl

@@ -237,9 +237,13 @@ ExpressionText ExpressionWriter::write(const Expr& x, int precedence) {
 }
 
 std::string ExpressionWriter::number(const Expr& x) {
+  if (!has_open_numbers()) return literal(x.value(), x.dtype());
   const auto* integer = std::get_if<int64_t>(&x.value());
-  const bool is_open = has_open_numbers() && integer != nullptr && x.dtype() == DType::int64;
-  return is_open ? open_number(*integer) : literal(x.value(), x.dtype());
+  if (integer != nullptr && x.dtype() == DType::int64) return open_number(*integer);
+  const auto* real = std::get_if<double>(&x.value());
+  const bool is_real = x.dtype() == DType::float32 || x.dtype() == DType::float64;
+  if (real != nullptr && is_real) return open_real(*real, x.dtype());
+  return literal(x.value(), x.dtype());
 }
 
 ExpressionText ExpressionWriter::write_part(const Expr& x, int precedence) {

@@ -122,8 +122,7 @@ NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<
 
 For NestWriter::header(AxisId axis, const Bounds& bounds) const {
   const int64_t extent = statement_.axes[axis].extent;
-  For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0",
-              open_number(extent)};
+  For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0", open_number(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
     const std::string space = context_.plain ? "fl::" : "std::";
     for (const std::string& limit : found->second.first)

@@ -18,12 +18,17 @@
 #include <string>
 #include <vector>
 
+#include "composit/ir/dtype.h"
+
 namespace flashlight::text {
 
 // The number as text; while numbers are open, a place that keeps it.
 std::string open_number(int64_t value);
 // The same where C++ wants an `int` in braces.
 std::string open_int(int64_t value);
+
+// A finite number of float32 or float64: "0.5f".
+std::string open_real(double value, composit::DType dtype);
 
 // True if numbers are open on this thread.
 bool has_open_numbers();
@@ -46,10 +51,13 @@ class OpenNumbers {
 
 // A text and the numbers at its places, in order.
 struct OpenText {
-  std::string text;  // with a mark at each place
-  std::vector<int64_t> numbers;
+  std::string text;                     // with a mark at each place
+  std::vector<int64_t> numbers;         // of reals, the bits of a double
+  std::vector<composit::DType> dtypes;  // int64, float32 or float64
 };
 OpenText open_text(const std::string& text);
+// The number at a place, as a constant.
+std::string constant_text(const OpenText& text, size_t place);
 // The text with what `fill` gives for each place, by its index.
 std::string filled(const OpenText& text, const std::function<std::string(size_t place)>& fill);
 

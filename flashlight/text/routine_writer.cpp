@@ -103,8 +103,8 @@ Element RoutineWriter::element(ValueId value, const std::vector<std::string>& in
   return element;
 }
 
-// Where sizes are data, C++ has no type for an array of them: a pointer to its first element, and one
-// index, take its place.
+// Where sizes are data, C++ has no type for an array of them: a pointer to its first element, and
+// one index, take its place.
 bool RoutineWriter::is_flat(ValueId value) const {
   if (!has_open_numbers()) return false;
   const Value& one = function_.values[value];
@@ -263,9 +263,9 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
 Code RoutineWriter::flat_declaration(ValueId value) const {
   const std::string type = type_name(function_.values[value].type.dtype), &name = names_[value];
   if (!is_local(value))
-    return assignment(type + "* const " + name,
-                      "&fl::at<" + type + ">(arena, " +
-                          open_number(scheduled_[number_].offsets[value]) + ")");
+    return assignment(
+        type + "* const " + name,
+        "&fl::at<" + type + ">(arena, " + open_number(scheduled_[number_].offsets[value]) + ")");
   // A lambda cannot capture an array whose size is data.
   const int64_t elements = schedule_.storage[value].elements;
   Code code = declaration(type, name + "_elements[" + open_number(elements) + "]");

@@ -56,8 +56,8 @@ class AttentionWriter {
         number(scores.left_at.coefficients[scores.rows[0]]),
         number(scores.right_at.coefficients[*scores.columns]),
         number(results.right_at.coefficients[results.terms[0]]),
-        number(store().coefficients[results.rows[0]]),
-        text::literal(attention_.scale, dtype_), attention_.gives_zeros ? ", true" : "");
+        number(store().coefficients[results.rows[0]]), text::open_real(attention_.scale, dtype_),
+        attention_.gives_zeros ? ", true" : "");
   }
 
   Code call(int64_t heads) {

@@ -101,7 +101,8 @@ struct LoopsForm {
       for (const ValueId value : *values)
         if (plan.routine.values[value].type.numel() > 0 && !overwritten.contains(value))
           text.values.push_back(value);
-    if (kernel.split.parts > 0) text.first = "team.part(" + text::open_number(kernel.split.parts) + ")";
+    if (kernel.split.parts > 0)
+      text.first = "team.part(" + text::open_number(kernel.split.parts) + ")";
     const loops::Needs& needs = data.scheduled.needs;
     if (needs.has_arena)
       text.last.push_back(kernel.scratch

@@ -99,8 +99,8 @@ Code ProductWriter::offsets() const {
   }
   std::string list;
   for (const int64_t offset : offsets) list += (list.empty() ? "" : ", ") + text::open_int(offset);
-  return text::assignment(
-      text::constant_head(fmt::format("int32_t kTerms[{}]", offsets.size())), "{" + list + "}");
+  return text::assignment(text::constant_head(fmt::format("int32_t kTerms[{}]", offsets.size())),
+                          "{" + list + "}");
 }
 
 std::string ProductWriter::shape(bool fetches) const {

@@ -43,13 +43,14 @@ struct WinogradForm {
     const AxisIds& rows = product.rows;
     const AxisId y = rows[rows.size() - 2], x = rows.back();
     const int64_t height = product.extent(y), width = product.extent(x);
-    const std::string images =
-        rows.size() == 3 ? ", " + open_number(product.extent(rows[0])) + ", " + open_number(step(rows[0])) : "";
+    const std::string images = rows.size() == 3 ? ", " + open_number(product.extent(rows[0])) +
+                                                      ", " + open_number(step(rows[0]))
+                                                : "";
     text::Code code = text::assignment(
         fmt::format("const fl::Winograd<{}> of", writer.type()),
-        fmt::format("{{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}}",
-                    open_number(height), open_number(width), open_number(height + 2),
-                    open_number(width + 2), open_number(step(y) / step(x)), open_number(step(x)),
+        fmt::format("{{{}, {}, {}, {}, 0, 0, {}, {}, {}, {}, {}, {}, next{}}}", open_number(height),
+                    open_number(width), open_number(height + 2), open_number(width + 2),
+                    open_number(step(y) / step(x)), open_number(step(x)),
                     open_number(product.extent(product.terms[2])),
                     open_number(product.column_count()), writer.split(), data.plain_weights,
                     images));

@@ -17,7 +17,7 @@ from typing import Any
 from composit import Error
 
 from flashlight import _flashlight
-from flashlight.capture import Capture, _call_text, seen_once, trace
+from flashlight.capture import Capture, _call_text, _identifier, seen_once, trace
 from flashlight.structure import flatten
 
 
@@ -122,7 +122,7 @@ class Family:
         self._bound.clear()
 
     def compile(self, backend: str = "cpp", **options: Any) -> "CompiledFamily":
-        """Compiled code for all sizes: a program for each, made at the first call there. Options as of
+        """Compiled code for all sizes, made ready at the first call there. Options as of
         `Capture.compile`."""
         return CompiledFamily(self, backend, options)
 
@@ -164,35 +164,46 @@ class Family:
         structure = self._for_structure()
         return structure.flatten(inputs, kwargs)
 
-    def _for_structure(self):
+    def _first(self) -> Capture:
         if self._captures:
-            return self._captures[0]._arguments
-        sizes = {name: shown[0] for name, shown, *_ in self._native.sizes}
-        return self.at(**sizes)._arguments
+            return self._captures[0]
+        return self.at(**{name: shown[0] for name, shown, *_ in self._native.sizes})
+
+    def _for_structure(self):
+        return self._first()._arguments
+
+    def _results(self):
+        return self._first()._results
+
+    def _name(self) -> str:
+        return _identifier(self._first().name)
 
     def _for(self, inputs, kwargs) -> Capture:
         return self.at(**self._native.sizes_of_call(self._tensors(inputs, kwargs)))
 
 
 class CompiledFamily:
-    """Compiled code for all sizes of a family, called like the program."""
+    """Compiled code for all sizes of a family, called like the program. By "mosaic" sizes are data
+    of the compiled text: a new size is planned in some hundredths of a second, and the weights are
+    packed once."""
 
     def __init__(self, family: Family, backend: str, options: dict):
-        if family._native.value_sizes:
-            raise Error("[compile] expected a family whose sizes do not depend on values, received "
-                        f"one where '{family._native.value_sizes[0]}' does")
-        self._family, self._backend, self._options = family, backend, options
-        self._programs: dict[tuple, Any] = {}
+        options = {"name": family._name(), **options}
+        self._family = family
+        self._programs = _flashlight.FamilyPrograms(family._native, backend, options)
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         tensors = self._family._tensors(inputs, kwargs)
         sizes = self._family._native.sizes_of_call(tensors)
-        key = tuple(sorted(sizes.items()))
-        if key not in self._programs:
-            self._programs[key] = self._family.at(**sizes).compile(self._backend, **self._options)
-        return self._programs[key](*inputs, **kwargs)
+        program = self._programs.at(sizes)
+        return self._family._results().unflatten(program.run(tensors))
 
     @property
     def programs(self) -> int:
-        """The number of programs made so far."""
+        """The number of sizes that are ready."""
         return len(self._programs)
+
+    @property
+    def compilations(self) -> int:
+        """How often a compiler ran."""
+        return self._programs.compilations

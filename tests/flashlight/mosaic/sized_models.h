@@ -68,6 +68,8 @@ inline LazyTensor image_filter(const Sizes& pixels) {
   return conv3x3(relu(conv3x3(x, "second", 32)) + x, "third", 3);
 }
 
-inline Graph graph_at(const Model& model, const Sizes& sizes) { return case_of("", {model(sizes)}).graph; }
+inline Graph graph_at(const Model& model, const Sizes& sizes) {
+  return case_of("", {model(sizes)}).graph;
+}
 
 }  // namespace flashlight::mosaic::test

@@ -3,9 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 #include "composit/eval/evaluate.h"
+#include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/sized_source.h"
 #include "tests/agreement.h"
 #include "tests/flashlight/mosaic/sized_models.h"
@@ -56,8 +55,30 @@ TEST(MosaicSized, a_residual_network_at_other_batches) {
   expect_all(test::residual_network, {{2}, {6}}, {{3}, {4}, {5}}, 2);
 }
 TEST(MosaicSized, convolutions_at_other_sizes_of_images) {
-  expect_all(test::image_filter, {{11, 17}, {40, 35}, {23, 19}}, {{13, 31}, {29, 30}, {12, 34}},
-             4);
+  expect_all(test::image_filter, {{11, 17}, {40, 35}, {23, 19}}, {{13, 31}, {29, 30}, {12, 34}}, 4);
+}
+
+// Packed weights serve all sizes whose texts prepare the same.
+TEST(MosaicSized, what_is_prepared_at_one_size_does_for_others) {
+  const std::shared_ptr<SizedCode> code = code_for(test::encoder_of_one, {{25}, {40}, {33}});
+  const test::Case one = test::case_of("", {test::encoder_of_one({31})}),
+                   two = test::case_of("", {test::encoder_of_one({38})});
+  const auto prepared = code->at(one.graph)->prepare(one.values);
+  const auto like = code->at(two.graph)->prepare_like(*prepared);
+  ASSERT_NE(like, nullptr);
+  EXPECT_EQ(composit::test::difference(Compiled(like)(two.values)[0],
+                                       evaluate(two.graph, two.values)[0], 4),
+            "");
+  const Compiled fixed = backend().compile(two.graph, {.name = "fixed", .may_prepare = true});
+  EXPECT_EQ(fixed->prepare_like(*prepared), nullptr);
+  EXPECT_EQ(code->at(two.graph)->prepare_like(*fixed->prepare(two.values)), nullptr);
+}
+
+// A backend that cannot have sizes as data compiles each size.
+TEST(MosaicSized, other_backends_compile_each_size) {
+  const std::shared_ptr<SizedCode> code = cpp::backend().compile_sized({}, {.name = "model"});
+  for (const int64_t tokens : {25, 26}) expect_right(*code, test::encoder_of_one, {tokens});
+  EXPECT_EQ(code->compilations(), 2U);
 }
 
 // Sizes that nobody showed, outside of the range, too.

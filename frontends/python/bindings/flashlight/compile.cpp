@@ -3,6 +3,7 @@
 
 #include "composit/ops/elementwise.h"
 #include "flashlight/backends/registry.h"
+#include "flashlight/family_programs.h"
 #include "frontends/ks/function.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 #include "frontends/torchscript/script.h"
@@ -90,11 +91,11 @@ std::string profile_table(const CompiledCapture& compiled, const Tensors& argume
 }  // namespace
 
 void add_compile(py::module_& module) {
-  py::class_<CompiledCapture>(module, "CompiledCapture")
+  py::class_<CompiledCapture, std::shared_ptr<CompiledCapture>>(module, "CompiledCapture")
       .def(py::init(
           [](const CaptureBase& capture, const std::string& backend, const py::dict& options) {
             const CompileSettings settings = compile_settings(backend, options);
-            return unlocked([&] { return std::make_unique<CompiledCapture>(capture, settings); });
+            return unlocked([&] { return std::make_shared<CompiledCapture>(capture, settings); });
           }))
       .def("run",
            [](const CompiledCapture& compiled, const Tensors& arguments) {
@@ -102,6 +103,18 @@ void add_compile(py::module_& module) {
            })
       .def("profile_table", &profile_table)
       .def_property_readonly("source", &CompiledCapture::source);
+  py::class_<FamilyPrograms>(module, "FamilyPrograms")
+      .def(py::init(
+          [](const FamilyBase& family, const std::string& backend, const py::dict& options) {
+            return std::make_unique<FamilyPrograms>(family, compile_settings(backend, options));
+          }))
+      .def("at",
+           [](FamilyPrograms& programs, const composit::SizeValues& sizes) {
+             return unlocked(
+                 [&] { return std::const_pointer_cast<CompiledCapture>(programs.at(sizes)); });
+           })
+      .def("__len__", &FamilyPrograms::size)
+      .def_property_readonly("compilations", &FamilyPrograms::compilations);
   py::class_<CompiledGradient>(module, "CompiledGradient")
       .def(py::init(
           [](const Gradient& gradient, const std::string& backend, const py::dict& options) {

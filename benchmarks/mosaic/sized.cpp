@@ -1,0 +1,109 @@
+// One compiled text of BERT-base for all numbers of tokens, beside the program of each number.
+//
+//   ./dev bench sized [--rounds N] [--layers N]
+#include "flashlight/mosaic/sized.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "benchmarks/mosaic/bert_graph.h"
+#include "benchmarks/report.h"
+#include "flashlight/mosaic/backend.h"
+
+namespace {
+
+using benchmarks::Report;
+using composit::Array;
+using composit::Compiled;
+
+std::vector<Array> random_values(const composit::Graph& graph) {
+  std::vector<Array> values;
+  for (const composit::LazyTensor& input : graph.inputs()) {
+    std::mt19937 random(static_cast<unsigned>(values.size()));  // weights are the same at all sizes
+    const composit::Type type = composit::tensor_type(input.dtype(), input.type().sizes);
+    const auto memory = std::make_shared<std::vector<std::byte>>(type.nbytes());
+    const bool is_id = input.dtype() == composit::DType::int64;
+    for (int64_t i = 0; i < type.numel(); ++i)
+      if (is_id)
+        reinterpret_cast<int64_t*>(memory->data())[i] = static_cast<int64_t>(random() % 30000);
+      else
+        reinterpret_cast<float*>(memory->data())[i] =
+            0.1F * (static_cast<float>(random()) / 4294967296.0F - 0.5F);
+    values.emplace_back(type, memory, memory->data());
+  }
+  return values;
+}
+
+double difference(const Array& a, const Array& b) {
+  double largest = 0;
+  const auto* x = reinterpret_cast<const float*>(a.data());
+  const auto* y = reinterpret_cast<const float*>(b.data());
+  for (int64_t i = 0; i < a.type().numel(); ++i)
+    largest = std::max(largest, static_cast<double>(std::abs(x[i] - y[i])));
+  return largest;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int rounds = 20, layers = 12;
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::max(1, std::atoi(argv[i + 1]));
+    if (std::strcmp(argv[i], "--layers") == 0) layers = std::max(1, std::atoi(argv[i + 1]));
+  }
+  Report report("sized");
+  std::vector<composit::Graph> shown;
+  for (const int64_t tokens : {8, 80, 152, 224, 296, 368, 440, 512})
+    shown.push_back(benchmarks::bert_base(tokens, layers));
+  std::shared_ptr<composit::SizedCode> sized;
+  const flashlight::mosaic::PlanOptions options = {.name = "bert"};
+  std::printf("ready in %.2f s\n", benchmarks::seconds([&] {
+                sized = flashlight::mosaic::sized_code(shown, options, 2, {});
+              }));
+  std::vector<double> first;
+  double product = 1, worst = 0;
+  int count = 0;
+  std::shared_ptr<const composit::Code> before;
+  for (const int64_t tokens : {16, 37, 77, 128, 250, 384, 511}) {
+    const composit::Graph graph = benchmarks::bert_base(tokens, layers);
+    const std::vector<Array> values = random_values(graph);
+    Compiled one;
+    const size_t texts = sized->compilations();
+    const double new_size = benchmarks::seconds([&] { one = sized->at(graph); });
+    if (texts == sized->compilations()) first.push_back(new_size);
+    std::shared_ptr<const composit::Code> code = before ? one->prepare_like(*before) : nullptr;
+    if (code == nullptr) code = one->prepare(values);
+    before = code;
+    const Compiled open(code),
+        fixed(flashlight::mosaic::compile(
+                  {flashlight::mosaic::plan_of(graph, {.name = "bert" + std::to_string(tokens)})},
+                  2)[0]
+                  ->prepare(values));
+    const double error = difference(open(values)[0], fixed(values)[0]);
+    std::vector<double> of_open, of_fixed;
+    for (int round = 0; round < rounds; ++round) {
+      of_fixed.push_back(benchmarks::seconds([&] { fixed(values); }));
+      of_open.push_back(benchmarks::seconds([&] { open(values); }));
+    }
+    const double ratio = benchmarks::median(of_open) / benchmarks::median(of_fixed);
+    std::printf("%4d tokens: new size %.1f ms%s, %.2f ms, %.3f of static (min %.3f), error %.1e\n",
+                static_cast<int>(tokens), 1e3 * new_size,
+                texts == sized->compilations() ? "" : " (compiled)",
+                1e3 * benchmarks::median(of_open), ratio,
+                *std::min_element(of_open.begin(), of_open.end()) /
+                    *std::min_element(of_fixed.begin(), of_fixed.end()),
+                error);
+    product *= ratio;
+    worst = std::max(worst, ratio);
+    ++count;
+  }
+  std::printf("texts: %zu\n", sized->compilations());
+  if (!first.empty())
+    report.target("seconds of planning for a new size", "<=", 0.03, benchmarks::median(first));
+  report.target("time ÷ static, geometric mean", "<=", 1.05, std::pow(product, 1.0 / count));
+  report.target("time ÷ static, largest", "<=", 1.10, worst);
+  return report.finish();
+}
