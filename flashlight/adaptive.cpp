@@ -55,10 +55,9 @@ std::optional<composit::SizeValues> sizes_within(const FamilyBase& family,
   }
 }
 
-bool has_value_sizes(const FamilyBase& family) {
-  const std::vector<composit::Family>& cases = family.cases().cases;
-  return std::any_of(cases.begin(), cases.end(),
-                     [](const composit::Family& one) { return !one.value_sizes.empty(); });
+bool has_gradient(const AdaptiveEntry& entry) {
+  return std::count(entry.trained.begin(), entry.trained.end(), true) > 0 ||
+         FamilyMaker::inside(entry.kind->examples.front()).grad;
 }
 
 // Compiled code does no more than the graph.
@@ -131,21 +130,48 @@ FlatValues AdaptiveBase::State::run_program(Entry& entry, const FlatValues& argu
 
 FlatValues AdaptiveBase::State::first_call(Entry& entry, const FlatValues& arguments) {
   bool is_checked = true, is_example = true;
+  std::shared_ptr<FamilyPrograms> programs;
   {
     const std::lock_guard lock(mutex);
     AdaptiveKind& kind = *entry.kind;
     if (kind.family) entry.sizes = sizes_within(*kind.family, arguments.tensors);
     if (entry.sizes) {
       entry.line.of_family = true;
-      is_checked = kind.checks < settings.checked_sizes;
-      if (is_checked) ++kind.checks;
+      const bool is_one_of_first = kind.checks < settings.checked_sizes;
+      if (is_one_of_first) ++kind.checks;
+      const bool is_sample =
+          settings.sample_every > 0 && ++kind.new_sizes % settings.sample_every == 0;
+      is_checked = is_one_of_first || is_sample;
+      // The derivative is compiled with what has one.
+      if (!has_gradient(entry)) programs = kind.programs;
       entry.line.checked = is_checked;
     }
     is_example = !entry.sizes && kind.examples.size() < settings.most_examples;
     if (entry.sizes && !is_checked) entry.stage = Stage::ready;
   }
   if (entry.sizes && is_checked) return run_and_check(entry, arguments, recorded);
+  if (entry.sizes && programs)
+    if (const auto compiled = at_once(entry, *programs))
+      return run_compiled(entry, *compiled, arguments);
   return is_example ? record(entry, arguments) : run_program(entry, arguments);
+}
+
+// Sizes are data of what is compiled: the first call at a size may run it.
+std::shared_ptr<const CompiledCapture> AdaptiveBase::State::at_once(Entry& entry,
+                                                                    FamilyPrograms& programs) {
+  std::shared_ptr<const CompiledCapture> compiled;
+  try {
+    compiled = programs.at_once(*entry.sizes);
+  } catch (const UserError&) {  // of the sizes: the background will say so
+  }
+  if (!compiled) return nullptr;
+  const std::lock_guard lock(mutex);
+  if (entry.stage != Stage::ready && entry.stage != Stage::compiling) return nullptr;
+  entry.results = compiled->result_structure();
+  entry.compiled = compiled;
+  entry.stage = Stage::compiled;
+  make_room();
+  return compiled;
 }
 
 FlatValues AdaptiveBase::State::record(Entry& entry, const FlatValues& arguments) {
@@ -246,126 +272,6 @@ FlatValues AdaptiveBase::State::run_and_check(Entry& entry, const FlatValues& ar
   else
     add([this, &entry, there = *run.capture] { check(entry, there); });
   return std::move(run.results);
-}
-
-// ---- work in the background ---------------------------------------------------------------------
-
-void AdaptiveBase::State::unify(AdaptiveKind& kind) {
-  std::vector<CaptureBase> examples;
-  {
-    const std::lock_guard lock(mutex);
-    if (kind.is_refuted) return;
-    examples = kind.examples;
-  }
-  std::optional<FamilyBase> family;
-  std::shared_ptr<FamilyPrograms> programs;
-  std::string why;
-  try {
-    family = FamilyBase(examples, {.replay_examples = false});
-    if (!has_value_sizes(*family))
-      programs =
-          std::make_shared<FamilyPrograms>(*family, settings.compile, settings.most_programs);
-  } catch (const std::exception& error) {
-    why = error.what();
-  }
-  const std::lock_guard lock(mutex);
-  if (family) {
-    kind.family = std::move(family);
-    kind.programs = std::move(programs);
-    kind.members = examples.size();
-  } else if (kind.family) {
-    kind.examples.resize(kind.members, kind.examples[0]);  // the others are no part of it
-  }
-  kind.why = std::move(why);
-}
-
-// Compares a run of the program with what is compiled, or will be.
-void AdaptiveBase::State::check(Entry& entry, const CaptureBase& there) {
-  std::string difference;
-  std::optional<FamilyBase> family;
-  std::optional<CaptureBase> capture;
-  {
-    const std::lock_guard lock(mutex);
-    if (entry.stage == Stage::program) return;
-    if (entry.sizes) family = entry.kind->family;
-    capture = entry.capture;
-  }
-  try {
-    if (family) {
-      difference = family->difference_from(there);
-    } else if (capture) {
-      const auto differences = composit::compare(capture->graph(), there.graph());
-      if (!differences.empty() && !begins_with_guard(differences))
-        difference = str(differences.front());
-    }
-  } catch (const std::exception& error) {
-    difference = error.what();
-  }
-  const std::lock_guard lock(mutex);
-  if (difference.empty()) {
-    entry.line.checked = true;
-    if (entry.stage == Stage::seen) entry.stage = Stage::ready;
-    return;
-  }
-  give_up(entry, "the program differs: " + difference);
-  if (!family) return;
-  // What else the family gave is no longer trusted.
-  AdaptiveKind& kind = *entry.kind;
-  kind.is_refuted = true;
-  kind.family.reset();
-  kind.programs.reset();
-  kind.why = "it gave another graph than the program: " + difference;
-  for (auto& [key, other] : entries)
-    if (other->kind == &kind && other->sizes && other.get() != &entry)
-      give_up(*other, "the family " + kind.why);
-}
-
-void AdaptiveBase::State::compile(Entry& entry) {
-  std::optional<CaptureBase> capture;
-  std::optional<FamilyBase> family;
-  std::shared_ptr<FamilyPrograms> programs;
-  std::optional<composit::SizeValues> sizes;
-  {
-    const std::lock_guard lock(mutex);
-    if (entry.stage != Stage::compiling) return;
-    capture = entry.capture;
-    family = entry.kind->family;
-    programs = entry.kind->programs;
-    sizes = entry.sizes;
-  }
-  std::shared_ptr<const CompiledCapture> compiled;
-  std::string why;
-  try {
-    if (!capture) capture = family->at(*sizes);
-    compiled = sizes && programs
-                   ? programs->at(*sizes)
-                   : std::make_shared<const CompiledCapture>(*capture, settings.compile);
-    if (FamilyMaker::inside(*capture).grad) {
-      // The derivative, too: the first backward of a call does not wait for a compiler.
-      std::vector<bool> wanted;
-      size_t next = 0;
-      for (const NamedTensor& input : FamilyMaker::inside(*capture).inputs) {
-        const bool is_argument = input.kind == composit::InputKind::user_input;
-        const bool trained = is_argument ? entry.trained.at(next++)
-                                         : input.tensor.defined() && input.tensor.requires_grad();
-        wanted.push_back(trained);
-      }
-      if (std::count(wanted.begin(), wanted.end(), true) > 0) compiled->compiled().vjp(wanted);
-    }
-  } catch (const std::exception& error) {
-    why = error.what();
-  }
-  const std::lock_guard lock(mutex);
-  if (entry.stage != Stage::compiling) return;
-  if (!why.empty()) {
-    give_up(entry, why);
-    return;
-  }
-  entry.results = capture->result_structure();
-  entry.capture = std::move(capture);
-  entry.compiled = std::move(compiled);
-  entry.stage = Stage::compiled;
-  make_room();
 }
 
 // ---- entries ------------------------------------------------------------------------------------

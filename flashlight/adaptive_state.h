@@ -22,7 +22,8 @@ struct AdaptiveKind {
   std::shared_ptr<FamilyPrograms> programs;  // of it, compiled
   size_t members = 0;                        // of the examples, the first so many made the family
   std::string why;                           // there is no family, or it was not extended
-  size_t checks = 0;                         // of sizes that the family gives
+  size_t checks = 0;                         // of sizes that the family gives, the first ones
+  size_t new_sizes = 0;                      // that it gives
   bool is_refuted = false;                   // a family of it gave another graph than the program
 };
 
@@ -62,6 +63,7 @@ struct AdaptiveBase::State {
   FlatValues run_program(Entry& entry, const FlatValues& arguments);
   // The first two calls of a combination, and those of compiled code.
   FlatValues first_call(Entry& entry, const FlatValues& arguments);
+  std::shared_ptr<const CompiledCapture> at_once(Entry& entry, FamilyPrograms& programs);
   FlatValues look(Entry& entry, const FlatValues& arguments);
   FlatValues record(Entry& entry, const FlatValues& arguments);
   FlatValues run_compiled(Entry& entry, const CompiledCapture& compiled,
@@ -73,6 +75,7 @@ struct AdaptiveBase::State {
   // Work in the background.
   void add(std::function<void()> piece);
   void unify(AdaptiveKind& kind);
+  void prepare(const AdaptiveKind& kind, const std::shared_ptr<FamilyPrograms>& programs);
   void check(Entry& entry, const CaptureBase& there);
   void compile(Entry& entry);
   // The following need the lock.

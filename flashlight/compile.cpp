@@ -27,11 +27,11 @@ std::vector<at::Tensor> call(const CompiledGraph& compiled, BoundInputs& inputs,
 }  // namespace
 
 CompiledCapture::CompiledCapture(const CaptureBase& capture, CompileSettings settings,
-                                 std::shared_ptr<SharedCode> shared)
+                                 SharedUse shared)
     : CompiledCapture(compilable(capture), std::move(settings), std::move(shared)) {}
 
 CompiledCapture::CompiledCapture(const std::shared_ptr<const CaptureBase::State>& capture,
-                                 CompileSettings settings, std::shared_ptr<SharedCode> shared)
+                                 CompileSettings settings, SharedUse shared)
     : arguments_(capture->arguments),
       results_(capture->results),
       inputs_(BoundInputs::of(capture)),

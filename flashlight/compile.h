@@ -52,8 +52,7 @@ class CompiledCapture {
  public:
   // UserError as of `compile`.
   // `shared`: of a family, the code at other sizes (family_programs.h).
-  CompiledCapture(const CaptureBase& capture, CompileSettings settings,
-                  std::shared_ptr<SharedCode> shared = nullptr);
+  CompiledCapture(const CaptureBase& capture, CompileSettings settings, SharedUse shared = {});
 
   // The tensors of results for those of arguments; parameters and buffers are the model's, as they
   // are at the time of the call. Writes what the program writes. UserError where one of the packed
@@ -71,7 +70,7 @@ class CompiledCapture {
 
  private:
   CompiledCapture(const std::shared_ptr<const CaptureBase::State>& capture,
-                  CompileSettings settings, std::shared_ptr<SharedCode> shared);
+                  CompileSettings settings, SharedUse shared);
   // UserError where a look has found a difference, or numbers follow the calls.
   static std::shared_ptr<const CaptureBase::State> compilable(const CaptureBase& capture);
 

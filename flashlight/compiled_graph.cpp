@@ -42,7 +42,7 @@ struct CompiledGraph::State {
   std::mutex mutex = {};
   std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by the inputs that are wanted
 
-  State(Graph one, CompileSettings chosen, std::shared_ptr<SharedCode> of);
+  State(Graph one, CompileSettings chosen, SharedUse use);
 };
 
 namespace {
@@ -136,8 +136,8 @@ std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bo
 }
 
 composit::Compiled compiled(const Graph& graph, const CompileSettings& settings,
-                            const SharedCode* shared) {
-  if (shared != nullptr) return shared->at(graph);
+                            const SharedUse& shared) {
+  if (shared.code != nullptr) return shared.code->at(graph, shared.may_compile);
   return backend_named(settings.backend.name).compile(graph, compile_options(settings));
 }
 
@@ -154,15 +154,14 @@ composit::CompileOptions compile_options(const CompileSettings& settings) {
           .torch_folders = {FLASHLIGHT_TORCH_INCLUDES}};
 }
 
-CompiledGraph::State::State(Graph one, CompileSettings chosen, std::shared_ptr<SharedCode> of)
+CompiledGraph::State::State(Graph one, CompileSettings chosen, SharedUse use)
     : graph(std::move(one)),
       settings(std::move(chosen)),
-      shared(std::move(of)),
-      code(compiled(graph, settings, shared.get()), shared ? shared->preparations() : nullptr),
+      shared(use.code),
+      code(compiled(graph, settings, use), shared ? shared->preparations() : nullptr),
       targets(targets_of(graph)) {}
 
-CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings,
-                             std::shared_ptr<SharedCode> shared)
+CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings, SharedUse shared)
     : state_(std::make_shared<State>(std::move(graph), std::move(settings), std::move(shared))) {}
 
 const Graph& CompiledGraph::graph() const { return state_->graph; }
@@ -190,7 +189,7 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
       return std::make_shared<SharedCode>(std::move(shown), settings);
     });
   CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings),
-                           std::move(shared));
+                           {std::move(shared)});
   state_->vjps.emplace(wanted, derivative);
   return derivative;
 }

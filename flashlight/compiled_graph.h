@@ -40,13 +40,17 @@ struct CompileSettings {
 
 class SharedCode;  // shared_code.h
 
+// How a graph is compiled together with the same program at other sizes.
+struct SharedUse {
+  std::shared_ptr<SharedCode> code = nullptr;  // with the same settings; by default there is none
+  bool may_compile = true;  // false: CompilerWanted where a compiler would have to run
+};
+
 class CompiledGraph {
  public:
   // UserError that lists the operations without code, or the backends or options that exist if it
   // asks for another; names the choice that cannot be made; or tells what the compiler reports.
-  // `shared`: the code of the same program at other sizes, with the same settings.
-  CompiledGraph(composit::Graph graph, CompileSettings settings,
-                std::shared_ptr<SharedCode> shared = nullptr);
+  CompiledGraph(composit::Graph graph, CompileSettings settings, SharedUse shared = {});
 
   // The graph that it computes.
   const composit::Graph& graph() const;

@@ -71,12 +71,19 @@ FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size
 }
 FamilyPrograms::~FamilyPrograms() = default;
 
-std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const SizeValues& sizes) {
-  const composit::Cases& cases = family_.cases();
-  const size_t number = composit::case_at(cases, sizes);
+std::shared_ptr<SharedCode> FamilyPrograms::shared_for(size_t number) {
   std::shared_ptr<SharedCode>& shared = shared_[number];
-  if (!shared) shared = std::make_shared<SharedCode>(shown_of(cases, number), settings_);
+  if (!shared) shared = std::make_shared<SharedCode>(shown_of(family_.cases(), number), settings_);
   return shared;
+}
+
+std::shared_ptr<const CompiledCapture> FamilyPrograms::made(const SizeValues& sizes,
+                                                            SharedUse shared) {
+  const CaptureBase capture = family_.at(sizes);
+  auto code = std::make_shared<const CompiledCapture>(capture, settings_, std::move(shared));
+  programs_[sizes] = {code, ++uses_};
+  make_room();
+  return code;
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& sizes) {
@@ -85,11 +92,30 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& size
     found->second.last_use = ++uses_;
     return found->second.code;
   }
-  const CaptureBase capture = family_.at(sizes);
-  auto code = std::make_shared<const CompiledCapture>(capture, settings_, shared_for(sizes));
-  programs_[sizes] = {code, ++uses_};
-  make_room();
-  return code;
+  return made(sizes, {shared_for(composit::case_at(family_.cases(), sizes))});
+}
+
+std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues& sizes) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return nullptr;
+  if (const auto found = programs_.find(sizes); found != programs_.end()) {
+    found->second.last_use = ++uses_;
+    return found->second.code;
+  }
+  const auto shared = shared_.find(composit::case_at(family_.cases(), sizes));
+  if (shared == shared_.end()) return nullptr;
+  try {
+    return made(sizes, {shared->second, /*may_compile=*/false});
+  } catch (const CompilerWanted&) {
+    return nullptr;
+  }
+}
+
+void FamilyPrograms::prepare() {
+  for (size_t number = 0; number < family_.cases().cases.size(); ++number) {
+    const std::lock_guard lock(mutex_);
+    shared_for(number);
+  }
 }
 
 void FamilyPrograms::make_room() {

@@ -1,7 +1,7 @@
 // Compiled code of a family, by sizes.
 //
-//   FamilyPrograms programs(family, {.backend = Mosaic{}});
-//   programs.at({{"tokens", 21}})->run({ids});
+//   flashlight::FamilyPrograms programs(family, {.backend = flashlight::Mosaic{}});
+//   std::vector<at::Tensor> y = programs.at({{"tokens", 21}})->run({ids});
 #pragma once
 
 #include <map>
@@ -24,10 +24,15 @@ class FamilyPrograms {
   FamilyPrograms(FamilyBase family, CompileSettings settings, size_t most = 256);
   ~FamilyPrograms();
 
+  // The family that is compiled.
   const FamilyBase& family() const { return family_; }
   // UserError as of FamilyBase::at and of `compile`. Several threads may ask; while one compiles,
   // others wait.
   std::shared_ptr<const CompiledCapture> at(const composit::SizeValues& sizes);
+  // The same where no compiler has to run for it; nullptr elsewhere, and while one runs.
+  std::shared_ptr<const CompiledCapture> at_once(const composit::SizeValues& sizes);
+  // Compiles what several sizes share, for each case.
+  void prepare();
   // The number of programs that are kept.
   size_t size() const;
   // How often a compiler ran.
@@ -38,7 +43,8 @@ class FamilyPrograms {
     std::shared_ptr<const CompiledCapture> code;
     size_t last_use = 0;
   };
-  std::shared_ptr<SharedCode> shared_for(const composit::SizeValues& sizes);
+  std::shared_ptr<SharedCode> shared_for(size_t number);
+  std::shared_ptr<const CompiledCapture> made(const composit::SizeValues& sizes, SharedUse shared);
   void make_room();
 
   const FamilyBase family_;

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "composit/ir/error.h"
 #include "composit/op/backend.h"
 #include "flashlight/compiled_graph.h"
 #include "flashlight/prepared_code.h"
@@ -16,13 +17,23 @@ namespace flashlight {
 // The options of a backend's compiler for these settings.
 composit::CompileOptions compile_options(const CompileSettings& settings);
 
+// Thrown where a graph is not to wait for a compiler.
+class CompilerWanted : public composit::UserError {
+ public:
+  CompilerWanted() : UserError("[compile] expected sizes that no compiler has to run for") {}
+};
+
 class SharedCode {
  public:
   // `shown`: the program's graph at some sizes.
   SharedCode(std::vector<composit::Graph> shown, const CompileSettings& settings);
 
-  // UserError as of CompiledGraph.
-  composit::Compiled at(const composit::Graph& graph) const { return code_->at(graph); }
+  // UserError as of CompiledGraph; CompilerWanted where a compiler would have to run, and may not.
+  composit::Compiled at(const composit::Graph& graph, bool may_compile) const {
+    if (may_compile) return code_->at(graph);
+    if (auto made = code_->at_once(graph)) return *made;
+    throw CompilerWanted();
+  }
   const std::shared_ptr<SharedPreparations>& preparations() const { return preparations_; }
   const std::vector<composit::Graph>& shown() const { return shown_; }
   // How often a compiler ran, derivatives included.

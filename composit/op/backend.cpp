@@ -107,6 +107,8 @@ std::shared_ptr<const Code> Code::prepare(const Arrays& /*weights*/) const {
 
 std::shared_ptr<const Code> Code::prepare_like(const Code& /*other*/) const { return nullptr; }
 
+std::optional<Compiled> SizedCode::at_once(const Graph& /*graph*/) { return std::nullopt; }
+
 std::vector<fl::TimedKernel> Code::profile(InputBuffers /*inputs*/, Buffers /*results*/,
                                            fl::Generator* /*generator*/) const {
   throw UserError("[" + ports_.program +

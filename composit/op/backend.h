@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -114,6 +115,8 @@ class SizedCode {
   virtual ~SizedCode() = default;
   // The code at the sizes of `graph`. Several threads may call. UserError as of Backend::compile.
   virtual Compiled at(const Graph& graph) = 0;
+  // The same where no compiler has to run for it; nothing elsewhere. By default it has to.
+  virtual std::optional<Compiled> at_once(const Graph& graph);
   // The number of texts that were compiled so far.
   virtual size_t compilations() const = 0;
 };

@@ -102,6 +102,7 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
     all.emplace_back(std::make_shared<const MosaicCode>(
         std::make_shared<const Kernels>(Kernels{.library = library,
                                                 .source = source,
+                                                .constants = source->constants,
                                                 .plan = std::move(plans[i]),
                                                 .threads = thread_count(threads),
                                                 .arenas = std::make_shared<package::ArenaPool>(),

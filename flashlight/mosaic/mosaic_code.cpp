@@ -15,6 +15,17 @@ using Run = const char*(const void* const*, const void* const*, void* const*, co
 using SizedRun = const char*(const void* const*, const void* const*, void* const*, const void*,
                              void*, void*, int64_t*, int, const int64_t*);
 
+namespace {
+
+bool same_elements(const std::vector<Array>& a, const std::vector<Array>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Array& x, const Array& y) {
+    if (!x.defined() || !y.defined()) return x.defined() == y.defined();
+    return (x.data() == y.data() && x.type() == y.type()) || x.content_hash() == y.content_hash();
+  });
+}
+
+}  // namespace
+
 bool MosaicCode::is_frozen(size_t input) const {
   return loops::contains(kernels_->source->weights, input) &&
          plan().frozen[plan().routine.inputs[input]];
@@ -26,10 +37,11 @@ bool MosaicCode::may_update(size_t result) const {
 
 std::shared_ptr<const composit::Code> MosaicCode::prepare(const std::vector<Array>& weights) const {
   const int64_t* numbers = kernels_->numbers ? kernels_->numbers->data() : nullptr;
+  const Preparing of = {
+      plan(), *kernels_->source, kernels_->constants, kernels_->library, kernels_->threads,
+      numbers};
   return std::make_shared<const MosaicCode>(
-      kernels_,
-      std::make_shared<const Prepared>(mosaic::prepare(plan(), *kernels_->source, kernels_->library,
-                                                       weights, kernels_->threads, numbers)));
+      kernels_, std::make_shared<const Prepared>(mosaic::prepare(of, weights)));
 }
 
 std::shared_ptr<const composit::Code> MosaicCode::prepare_like(const composit::Code& other) const {
@@ -39,7 +51,8 @@ std::shared_ptr<const composit::Code> MosaicCode::prepare_like(const composit::C
   const bool is_same = kernels_->numbers && theirs.numbers &&
                        kernels_->preparation == theirs.preparation &&
                        kernels_->plan.prepared_bytes == theirs.plan.prepared_bytes &&
-                       kernels_->source->is_read_by_run == theirs.source->is_read_by_run;
+                       kernels_->source->is_read_by_run == theirs.source->is_read_by_run &&
+                       same_elements(kernels_->constants, theirs.constants);
   return is_same ? std::make_shared<const MosaicCode>(kernels_, like->prepared_) : nullptr;
 }
 

@@ -21,7 +21,8 @@ namespace flashlight::mosaic {
 struct Kernels {
   toolchain::Library library;
   std::shared_ptr<const Source> source;
-  Plan plan;  // without what only its text is made of
+  std::vector<composit::Array> constants;  // Source::constants, of this size
+  Plan plan;                               // without what only its text is made of
   int threads;
   std::shared_ptr<package::ArenaPool> arenas;
   // Of a text whose sizes are data (sized_source.h): those, and what its preparation does.

@@ -52,32 +52,32 @@ int thread_count(int threads) {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-Prepared prepare(const Plan& plan, const Source& source, const toolchain::Library& library,
-                 const std::vector<Array>& weights, int threads, const int64_t* numbers) {
-  Prepared prepared = {fl::allocate(static_cast<std::size_t>(plan.prepared_bytes)), {}};
+Prepared prepare(const Preparing& of, const std::vector<Array>& weights) {
+  const Source& source = of.source;
+  Prepared prepared = {fl::allocate(static_cast<std::size_t>(of.plan.prepared_bytes)), {}};
   std::vector<Array> kept;  // until the end of preparation
   std::vector<const void*> pointers;
   for (size_t i = 0; i < source.weights.size(); ++i) {
-    Array array = source.constants[i];
+    Array array = of.constants[i];
     const size_t input = source.weights[i];
-    const bool frozen = !array.defined() && plan.frozen[plan.routine.inputs[input]];
+    const bool frozen = !array.defined() && of.plan.frozen[of.plan.routine.inputs[input]];
     if (frozen && input < weights.size() && weights[input].defined()) {
-      plan.ports.check(input, weights[input]);
+      of.plan.ports.check(input, weights[input]);
       array = weights[input].contiguous();
     }
     if (frozen && !array.defined())
-      throw UserError("[" + source.name + "] '" + plan.ports.input_names[input] +
+      throw UserError("[" + source.name + "] '" + of.plan.ports.input_names[input] +
                       "' has no value to be compiled with");
     pointers.push_back(array.defined() ? array.data() : nullptr);
     kept.push_back(array);
     prepared.weights.push_back(source.is_read_by_run[i] ? array : Array());
   }
   const std::string& name = source.prepare_name;
+  std::byte* const memory = prepared.memory.get();
   const char* error =
-      numbers == nullptr
-          ? library.symbol<Prepare>(name)(pointers.data(), prepared.memory.get(), threads)
-          : library.symbol<SizedPrepare>(name)(pointers.data(), prepared.memory.get(), threads,
-                                               numbers);
+      of.numbers == nullptr
+          ? of.library.symbol<Prepare>(name)(pointers.data(), memory, of.threads)
+          : of.library.symbol<SizedPrepare>(name)(pointers.data(), memory, of.threads, of.numbers);
   if (error != nullptr) throw UserError("[" + source.name + "] " + error);
   return prepared;
 }

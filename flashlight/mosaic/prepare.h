@@ -1,7 +1,8 @@
 // Runs the function `prepare` of a program, which works on the weights once.
 //
 //   const toolchain::Library library = build({emit(plan, "bert")}, {});
-//   const Prepared prepared = prepare(plan, source, library, weights, threads);
+//   const Prepared prepared =
+//       prepare({plan, source, source.constants, library, threads}, weights);
 //   prepared.memory.get();     // plan.prepared_bytes: packed panels, what only weights decide
 #pragma once
 
@@ -33,9 +34,15 @@ struct Prepared {
 };
 
 // `weights`: by input of the graph. UserError where one that is frozen has no value, or one of
-// another type. `numbers`: of a text whose sizes are data.
-Prepared prepare(const Plan& plan, const Source& source, const toolchain::Library& library,
-                 const std::vector<composit::Array>& weights, int threads,
-                 const int64_t* numbers = nullptr);
+// another type.
+struct Preparing {
+  const Plan& plan;
+  const Source& source;
+  const std::vector<composit::Array>& constants;  // as Source::constants
+  const toolchain::Library& library;
+  int threads;
+  const int64_t* numbers = nullptr;  // of a text whose sizes are data
+};
+Prepared prepare(const Preparing& of, const std::vector<composit::Array>& weights);
 
 }  // namespace flashlight::mosaic

@@ -234,6 +234,28 @@ TEST(Family, PaddingToWindowsIsTwoCases) {
               HasSubstr("[bind] tokens = 41: shown from 2 to "));
 }
 
+// What is behind the third row has no rows at the least size.
+TEST(Family, TensorsMayBeEmpty) {
+  const torch::NoGradGuard no_grad;
+  const auto program = [](const at::Tensor& x) {
+    const at::Tensor rest = x.slice(0, 3);
+    return Tensors{rest.relu() + 1, rest.sum(0), torch::cat({rest, x.exp()}), rest.reshape({-1})};
+  };
+  const auto family = trace_family(FamilySettings{.ranges = {{"rows", 3, 12}}}, program,
+                                   [](const composit::SizeValues& sizes) {
+                                     return std::tuple(torch::randn({sizes.at("rows"), 4}));
+                                   });
+  const auto fast = compile(family, {.backend = Mosaic{}});
+  for (int64_t rows = 3; rows <= 12; ++rows) {
+    const at::Tensor x = torch::randn({rows, 4});
+    const Tensors expected = program(x), results = fast(x);
+    expect_same_bits(family(x), expected);
+    ASSERT_EQ(results.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(torch::allclose(results[i], expected[i], 1e-4, 1e-5)) << rows << ", " << i;
+  }
+}
+
 TEST(Family, APieceOnOneSideIsRefused) {
   EXPECT_THAT(
       error_of(

@@ -33,13 +33,13 @@ _recording = threading.RLock()  # what watches a run of Python is there once in 
 
 
 def adaptive(program: Callable, backend: str = "mosaic", *, checked_sizes: int = 8,
-             sample_every: int = 256, most_examples: int = 12, most_programs: int = 16,
+             sample_every: int = 256, most_examples: int = 12, most_programs: int = 256,
              in_background: bool = True, **options: Any) -> "Adaptive":
     """Makes a module, or any callable, adaptive. It runs nothing yet.
 
     checked_sizes: of sizes that a family gives, the first so many are compared with the program.
     sample_every: one call of compiled code in so many is compared with the program; 0: none.
-    most_examples: recordings that a family is made of. most_programs: compiled at a time; the one
+    most_examples: recordings that a family is made of. most_programs: ready at a time; the one
     that was called longest ago goes. in_background: where False, a call waits until its sizes are
     compiled. options: as of `Capture.compile`.
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "composit/eval/evaluate.h"
 #include "flashlight/cpp/backend.h"
 #include "flashlight/mosaic/sized_source.h"
@@ -56,6 +58,18 @@ TEST(MosaicSized, a_residual_network_at_other_batches) {
 }
 TEST(MosaicSized, convolutions_at_other_sizes_of_images) {
   expect_all(test::image_filter, {{11, 17}, {40, 35}, {23, 19}}, {{13, 31}, {29, 30}, {12, 34}}, 4);
+}
+
+// A table that the program makes for each size, of numbers that follow from nothing.
+LazyTensor with_table(const Sizes& rows) {
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < rows[0] * 40; ++i)
+    numbers.push_back(std::sin(static_cast<double>(i * i + rows[0])));
+  const LazyTensor table = constant(array_of(tensor_type(DType::float32, {rows[0], 40}), numbers));
+  return relu(matmul(test::given("x", {rows[0], 24}), test::weight("w", {24, 40})) + table);
+}
+TEST(MosaicSized, constants_are_those_of_the_size) {
+  expect_all(with_table, {{25}, {40}, {33}}, {{31}, {38}}, 2);
 }
 
 // Packed weights serve all sizes whose texts prepare the same.

@@ -166,6 +166,14 @@ class FamilyTest(unittest.TestCase):
             self.assertLess((fast(x)["y"] - self.model(x)["y"]).abs().max(), 1e-5)
         self.assertEqual(fast.programs, 2)
 
+    def test_sizes_are_data_of_what_mosaic_compiles(self):
+        fast = self.family().compile("mosaic")
+        for sizes in [(4, 21), (2, 13), (3, 17), (5, 23), (4, 14), (4, 21)]:
+            x = example(*sizes)
+            self.assertLess((fast(x)["y"] - self.model(x)["y"]).abs().max(), 1e-5)
+        self.assertEqual(fast.programs, 5)
+        self.assertLess(fast.compilations, 5)
+
     def test_rows_that_depend_on_values(self):
         def selected(x):
             kept = x[x[:, 0] > 0]
