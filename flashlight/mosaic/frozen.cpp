@@ -21,7 +21,8 @@ std::set<std::string> changing_inputs(const composit::Graph& graph) {
 }
 
 std::vector<bool> frozen_values(const loops::Routine& routine,
-                                const std::set<std::string>& changing, bool freeze) {
+                                const std::set<std::string>& changing, bool freeze,
+                                const std::set<ValueId>& sized) {
   std::vector<bool> frozen(routine.values.size(), false);
   for (const ValueId i : routine.values.ids()) {
     const loops::Value& value = routine.values[i];
@@ -32,7 +33,7 @@ std::vector<bool> frozen_values(const loops::Routine& routine,
     read.push_back(loops::reads(step));
     made.push_back(loops::writes(step));
     for (const ValueId value : made.back())
-      if (routine.values[value].role == Role::temporary)
+      if (routine.values[value].role == Role::temporary && !sized.contains(value))
         frozen[value] = frozen[value] || reads_others(read.back(), value);
   }
   // A value is not frozen if any of its writers reads one that is not.

@@ -39,7 +39,7 @@ class Planner {
     for (const Routine& function : plan_.functions)
       plan_.schedules.push_back(
           loops::scheduled_routine(function, plan_.functions, plan_.schedules));
-    plan_.frozen = frozen_values(plan_.routine, form.changing, options_.freeze);
+    plan_.frozen = frozen_values(plan_.routine, form.changing, options_.freeze, form.sized);
     plan_.relayouts = relayouts(form.across);
     plan_.row_major_relayouts = relayouts(form.row_major_across);
     make_kernels(

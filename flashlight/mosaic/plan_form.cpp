@@ -264,6 +264,29 @@ void make_reasons_common(PlanForm& form, const std::vector<PlanForm>& forms) {
     }
 }
 
+bool has_names(const loops::SizeIds& named) {
+  return std::any_of(named.begin(), named.end(), [](const auto& one) { return one.has_value(); });
+}
+
+// Values that are made by steps with named sizes: their elements, or how many there are, differ
+// from size to size.
+std::set<ValueId> sized_values(const loops::Routine& routine) {
+  std::set<ValueId> sized;
+  for (const loops::Step& step : routine.steps) {
+    const auto* nest = std::get_if<loops::Nest>(&step);
+    const ValueIds written = loops::writes(step);
+    const auto of_type = [&](ValueId value) { return has_names(routine.values[value].named); };
+    bool is_sized = std::any_of(written.begin(), written.end(), of_type);
+    if (nest != nullptr) {
+      is_sized |= has_names(nest->named);
+      for (const composit::Expr& part : composit::parts_of(loops::expressions(nest->statement)))
+        is_sized |= part.kind() == composit::ExprKind::parameter;
+    }
+    if (is_sized) sized.insert(written.begin(), written.end());
+  }
+  return sized;
+}
+
 // A port that is this value of the program.
 void set_sizes(composit::Type& port, const loops::Value& value) {
   const composit::Dims& sizes = value.model_sizes.empty() ? value.type.sizes : value.model_sizes;
@@ -292,6 +315,7 @@ PlanForm form_of(const std::vector<PlanForm>& forms, const std::vector<std::stri
   loops::Program program = loops::unify(programs, {.names = sizes});
   PlanForm form = forms[0];
   form.program = std::move(program);
+  form.sized = sized_values(own_function(form));
   make_reasons_common(form, forms);
   return form;
 }

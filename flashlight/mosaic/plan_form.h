@@ -39,6 +39,7 @@ struct PlanForm {
   ValueIds across, row_major_across;  // tilize.h
   std::map<ValueId, Choice> choices;
   std::map<ValueId, ValueId> updates;  // of Plan, all that are to be
+  std::set<ValueId> sized;             // of several graphs: values that sizes decide
 };
 
 // At the sizes of the graph. Errors are those of plan_of(graph, options).

@@ -17,6 +17,10 @@ namespace {
 
 constexpr double kRelative = 1e-4, kAbsolute = 1e-5;
 
+CompileSettings by_mosaic(int threads = 2) {
+  return {.flags = {"-O1"}, .backend = Mosaic{.threads = threads}};
+}
+
 // A sum over pixels and a mean over channels, so that kernels of several forms see both sizes.
 struct NetImpl : torch::nn::Module {
   NetImpl() {
@@ -59,7 +63,7 @@ class CompiledFamilies : public testing::Test {
 };
 
 TEST_F(CompiledFamilies, FewTextsServeAllSizes) {
-  const auto fast = compile(family_, {.backend = Mosaic{.threads = 2}});
+  const auto fast = compile(family_, by_mosaic());
   std::mt19937 random(1);
   for (int i = 0; i < 40; ++i)
     expect_right(fast, 2 + static_cast<int64_t>(random() % 6),
@@ -69,7 +73,7 @@ TEST_F(CompiledFamilies, FewTextsServeAllSizes) {
 }
 
 TEST_F(CompiledFamilies, WrittenWeightsArePackedAnewAtAllSizes) {
-  const auto fast = compile(family_, {.backend = Mosaic{.threads = 2}});
+  const auto fast = compile(family_, by_mosaic());
   for (const auto& [batch, count] : {std::pair{3, 11}, {6, 28}}) expect_right(fast, batch, count);
   const size_t texts = fast.compilations();
   {
@@ -82,7 +86,7 @@ TEST_F(CompiledFamilies, WrittenWeightsArePackedAnewAtAllSizes) {
 }
 
 TEST_F(CompiledFamilies, GradientsAreThoseOfAutograd) {
-  const auto fast = compile(family_, {.backend = Mosaic{.threads = 2}});
+  const auto fast = compile(family_, by_mosaic());
   for (const auto& [batch, count] : {std::pair{3, 11}, {6, 28}, {5, 20}, {4, 29}}) {
     const at::Tensor x = steps(batch, count), seed = torch::randn({batch, 7});
     const std::vector<at::Tensor> weights = net_->parameters(),
@@ -96,7 +100,7 @@ TEST_F(CompiledFamilies, GradientsAreThoseOfAutograd) {
 }
 
 TEST_F(CompiledFamilies, SeveralThreadsCall) {
-  const auto fast = compile(family_, {.backend = Mosaic{.threads = 1}});
+  const auto fast = compile(family_, by_mosaic(1));
   std::vector<std::thread> callers;
   for (int64_t caller = 0; caller < 4; ++caller)
     callers.emplace_back([&, caller] {
@@ -106,13 +110,13 @@ TEST_F(CompiledFamilies, SeveralThreadsCall) {
 }
 
 TEST_F(CompiledFamilies, SizesOutsideAreRefused) {
-  const auto fast = compile(family_, {.backend = Mosaic{}});
+  const auto fast = compile(family_, by_mosaic());
   EXPECT_EQ(composit::user_error([&] { fast(steps(8, 20)); }).value_or(""),
             "[bind] batch = 8: shown from 2 to 7; add an example there");
 }
 
 TEST_F(CompiledFamilies, TheProgramAskedForLongestAgoGoes) {
-  FamilyPrograms programs(family_, {.backend = Mosaic{.threads = 1}}, 2);
+  FamilyPrograms programs(family_, by_mosaic(1), 2);
   const composit::SizeValues first = {{"batch", 3}, {"steps", 11}};
   for (const int64_t count : {11, 12, 13})
     programs.at({{"batch", 3}, {"steps", count}})->run({steps(3, count)});

@@ -88,10 +88,28 @@ TEST(MosaicSized, what_is_prepared_at_one_size_does_for_others) {
   EXPECT_EQ(code->at(two.graph)->prepare_like(*fixed->prepare(two.values)), nullptr);
 }
 
+// A slice of a weight is worked on for each size: preparation would have to be done again.
+LazyTensor with_places(const Sizes& rows) {
+  const LazyTensor places = slice(test::weight("places", {64, 40}), 0, 0, rows[0]);
+  return relu(matmul(test::given("x", {rows[0], 24}), test::weight("w", {24, 40})) + exp(places));
+}
+TEST(MosaicSized, what_sizes_decide_is_not_prepared) {
+  const std::shared_ptr<SizedCode> code = code_for(with_places, {{25}, {40}, {33}});
+  const test::Case one = test::case_of("", {with_places({31})}),
+                   two = test::case_of("", {with_places({38})});
+  const auto prepared = code->at(one.graph)->prepare(one.values);
+  const auto like = code->at(two.graph)->prepare_like(*prepared);
+  ASSERT_NE(like, nullptr);
+  EXPECT_EQ(composit::test::difference(Compiled(like)(two.values)[0],
+                                       evaluate(two.graph, two.values)[0], 4),
+            "");
+}
+
 // A backend that cannot have sizes as data compiles each size.
 TEST(MosaicSized, other_backends_compile_each_size) {
-  const std::shared_ptr<SizedCode> code = cpp::backend().compile_sized({}, {.name = "model"});
-  for (const int64_t tokens : {25, 26}) expect_right(*code, test::encoder_of_one, {tokens});
+  const std::shared_ptr<SizedCode> code =
+      cpp::backend().compile_sized({}, {.name = "model", .flags = kFlags});
+  for (const int64_t tokens : {25, 26}) expect_right(*code, with_table, {tokens});
   EXPECT_EQ(code->compilations(), 2U);
 }
 
@@ -100,6 +118,34 @@ TEST(MosaicSized, sizes_outside_of_what_was_shown_have_a_text_of_their_own) {
   const std::shared_ptr<SizedCode> code = code_for(test::encoder_of_one, {{25}, {40}});
   EXPECT_EQ(code->compilations(), 1U);
   for (const int64_t tokens : {1, 2, 3, 64}) expect_right(*code, test::encoder_of_one, {tokens});
+}
+
+// ---- texts --------------------------------------------------------------------------------------
+
+OpenSource text_at(const Sizes& sizes) {
+  return emit_open(plan_of(test::graph_at(test::encoder, sizes), {.name = "model"}), "model");
+}
+
+TEST(MosaicSizedSource, has_the_numbers_of_each_size) {
+  const SizedSource sized({text_at({4, 25}), text_at({4, 40})});
+  const auto at_25 = sized.numbers_at(split_of(text_at({4, 25}))),
+             at_31 = sized.numbers_at(split_of(text_at({4, 31})));
+  ASSERT_TRUE(at_25 && at_31);
+  EXPECT_EQ(at_25->size(), at_31->size());
+  EXPECT_NE(*at_25, *at_31);
+}
+
+// The batch was the same in all samples: it is a constant of the text.
+TEST(MosaicSizedSource, a_number_that_was_the_same_is_no_data_until_it_differs) {
+  const SizedSource sized({text_at({4, 25}), text_at({4, 40})});
+  const OpenSource other = text_at({5, 31});
+  const SplitSource split = split_of(other);
+  ASSERT_EQ(split.key, sized.key());
+  EXPECT_FALSE(sized.numbers_at(split));
+  const SizedSource wider = sized.with(other);
+  EXPECT_TRUE(wider.numbers_at(split));
+  EXPECT_NE(wider.source().text, sized.source().text);
+  EXPECT_TRUE(wider.numbers_at(split_of(text_at({4, 31}))));
 }
 
 }  // namespace
