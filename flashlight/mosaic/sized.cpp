@@ -76,13 +76,19 @@ class Sized : public composit::SizedCode {
         std::vector<std::string> flags)
       : options_(std::move(options)), threads_(thread_count(threads)), flags_(std::move(flags)) {
     make_forms(shown);
-    std::map<std::string, std::vector<OpenSource>> by_key;
+    std::map<std::string, std::vector<size_t>> by_key;
+    std::vector<Written> all;
     for (const Graph& graph : shown) {
-      Written at = written_at(graph);
-      by_key[at.split.key].push_back(std::move(at.source));
+      all.push_back(written_at(graph));
+      by_key[all.back().split.key].push_back(all.size() - 1);
     }
-    for (auto& [key, samples] : by_key)
+    // No call is to wait for a compiler that could have run before.
+    for (const auto& [key, members] : by_key) {
+      std::vector<OpenSource> samples;
+      for (const size_t member : members) samples.push_back(all[member].source);
+      if (samples.size() == 1) samples = samples_near(shown[members[0]], all[members[0]]);
       if (samples.size() > 1) compile(add(SizedSource(std::move(samples))));
+    }
   }
 
   Compiled at(const Graph& graph) override {

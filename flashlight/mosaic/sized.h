@@ -6,7 +6,7 @@
 //
 // Most plans of a program share a text. Others have one of their own: where an algorithm pays from
 // some size on, a loop has one round, or threads divide columns because there are few rows. Texts
-// are compiled when they are first needed; those that several of the shown graphs share, at once.
+// are compiled when they are first needed; those of the shown graphs, at once.
 #pragma once
 
 #include <memory>
