@@ -6,8 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "composit/io/log.h"
 #include "composit/ir/error.h"
 #include "flashlight/loops/sizes.h"
+#include "flashlight/mosaic/backend.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/mosaic_code.h"
 #include "flashlight/mosaic/plan_form.h"
@@ -93,6 +95,7 @@ class Sized : public composit::SizedCode {
 
   Compiled at(const Graph& graph) override {
     const std::lock_guard lock(mutex_);
+    if (is_closed_) return fixed(graph);
     Written there = written_at(graph);
     check_buffers(there.plan);
     auto found = texts_.find(there.split.key);
@@ -104,6 +107,7 @@ class Sized : public composit::SizedCode {
       COMPOSIT_ASSERT(numbers, "the text of a size has its numbers");
     }
     compile(found);
+    if (is_closed_) return fixed(graph);
     return code_of(std::move(there), found->second, std::move(*numbers));
   }
   std::optional<Compiled> at_once(const Graph& graph) override {
@@ -218,9 +222,21 @@ class Sized : public composit::SizedCode {
     return texts_.insert_or_assign(key, Text{std::move(source)}).first;
   }
   void compile(Texts::iterator text) {
-    if (text->second.library) return;
-    text->second.library = build({text->second.source.source()}, flags_);
+    if (text->second.library || is_closed_) return;
+    try {
+      text->second.library = build({text->second.source.source()}, flags_);
+    } catch (const UserError& error) {
+      // A type that data does not have: the text with constants is right, and slower to get.
+      composit::log_warning("[mosaic] '" + options_.name +
+                            "' is compiled for each size: " + error.what());
+      is_closed_ = true;
+    }
     ++compilations_;
+  }
+  // The program of a size alone.
+  Compiled fixed(const Graph& graph) {
+    ++compilations_;
+    return mosaic::compile({plan_of(graph, options_)}, threads_, flags_)[0];
   }
 
   Compiled code_of(Written at, const Text& text, std::vector<int64_t> numbers) const {
@@ -244,7 +260,8 @@ class Sized : public composit::SizedCode {
   std::vector<PlanForm> forms_;  // each for a part of the sizes
   const std::shared_ptr<package::ArenaPool> arenas_ = std::make_shared<package::ArenaPool>();
   mutable std::mutex mutex_;
-  Texts texts_;  // by key
+  Texts texts_;             // by key
+  bool is_closed_ = false;  // no size is data
   size_t compilations_ = 0;
 };
 

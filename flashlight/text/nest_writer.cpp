@@ -124,13 +124,13 @@ For NestWriter::header(AxisId axis, const Bounds& bounds) const {
   const int64_t extent = statement_.axes[axis].extent;
   For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0", open_number(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
-    const std::string space = context_.plain ? "fl::" : "std::";
+    // Numbers that are data are wider than others.
+    const std::string space = context_.plain ? "fl::" : "std::",
+                      type = context_.plain || has_open_numbers() ? "<int64_t>(" : "(";
     for (const std::string& limit : found->second.first)
-      loop.low =
-          space + (context_.plain ? "max<int64_t>(" : "max(") + loop.low + ", " + limit + ")";
+      loop.low = space + "max" + type + loop.low + ", " + limit + ")";
     for (const std::string& limit : found->second.second)
-      loop.high =
-          space + (context_.plain ? "min<int64_t>(" : "min(") + loop.high + ", " + limit + ")";
+      loop.high = space + "min" + type + loop.high + ", " + limit + ")";
   }
   return loop;
 }

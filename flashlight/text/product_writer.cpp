@@ -48,16 +48,18 @@ std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::ve
   const std::string all = open_number(size);
   if (limits.empty()) return all;
   const auto [low, high] = bounds_of(axes, limits).limits.at(axes[0]);
-  const auto strictest = [](const std::vector<std::string>& list, const char* function,
-                            const std::string& otherwise) {
+  const std::string type = has_open_numbers() ? "<int64_t>(" : "(",
+                    as_int = has_open_numbers() ? "static_cast<int>(" : "",
+                    end = has_open_numbers() ? ")" : "";
+  const auto strictest = [&type](const std::vector<std::string>& list, const char* function,
+                                 const std::string& otherwise) {
     std::string text = list.empty() ? otherwise : list[0];
-    for (size_t i = 1; i < list.size(); ++i)
-      text = function + std::string("(") + text + ", " + list[i] + ")";
+    for (size_t i = 1; i < list.size(); ++i) text = function + type + text + ", " + list[i] + ")";
     return text;
   };
   const std::string name = composit::unused_name(base, *context_.taken);
-  const Code range = returned("fl::Range{" + strictest(low, "std::max", "0") + ", " +
-                              strictest(high, "std::min", all) + "}");
+  const Code range = returned("fl::Range{" + as_int + strictest(low, "std::max", "0") + end + ", " +
+                              as_int + strictest(high, "std::min", all) + end + "}");
   code += call({.target = "const auto " + name,
                 .function = "fl::within",
                 .arguments = {all, Lambda{.head = "[&](int " + row + ")", .body = range}}});

@@ -60,6 +60,16 @@ TEST(MosaicSized, convolutions_at_other_sizes_of_images) {
   expect_all(test::image_filter, {{11, 17}, {40, 35}, {23, 19}}, {{13, 31}, {29, 30}, {12, 34}}, 4);
 }
 
+// Windows end where the image ends.
+LazyTensor pooled(const Sizes& pixels) {
+  const LazyTensor x = test::given("x", {2, 8, pixels[0], pixels[1]});
+  return nn::max_pool2d(x, {3}, {.stride = {2}, .padding = {1}}) +
+         nn::avg_pool2d(x, {3}, {.stride = {2}, .padding = {1}});
+}
+TEST(MosaicSized, windows_at_other_sizes_of_images) {
+  expect_all(pooled, {{11, 17}, {40, 35}, {23, 19}}, {{13, 31}, {29, 30}, {12, 34}}, 5);
+}
+
 // A table that the program makes for each size, of numbers that follow from nothing.
 LazyTensor with_table(const Sizes& rows) {
   std::vector<double> numbers;
