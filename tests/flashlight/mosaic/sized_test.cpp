@@ -125,6 +125,16 @@ TEST(MosaicSized, other_backends_compile_each_size) {
   EXPECT_EQ(code->compilations(), 2U);
 }
 
+// The first number of each kernel is no C++ here.
+TEST(MosaicSized, where_a_text_with_data_does_not_compile_each_size_is_compiled) {
+  std::vector<Graph> graphs;
+  for (const int64_t rows : {25, 40}) graphs.push_back(test::graph_at(with_table, {rows}));
+  const std::shared_ptr<SizedCode> code =
+      sized_code(graphs, {.name = "model"}, 2, {"-O1", "-DN0=@"});
+  for (const int64_t rows : {31, 38}) expect_right(*code, with_table, {rows});
+  EXPECT_EQ(code->compilations(), 3U);
+}
+
 // Sizes that nobody showed, outside of the range, too.
 TEST(MosaicSized, sizes_outside_of_what_was_shown_have_a_text_of_their_own) {
   const std::shared_ptr<SizedCode> code = code_for(test::encoder_of_one, {{25}, {40}});
