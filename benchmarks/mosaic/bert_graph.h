@@ -1,6 +1,9 @@
 // BERT-base as a graph without values, at any number of tokens.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "composit/nn/layers.h"
@@ -33,6 +36,20 @@ inline composit::nn::EncoderLayer layer(const std::string& name) {
 }
 
 }  // namespace bert
+
+struct BertOptions {
+  int rounds = 20, layers = 12;
+};
+// Of "--rounds N" and "--layers N".
+inline BertOptions bert_options(int argc, char** argv) {
+  BertOptions options;
+  for (int i = 1; i + 1 < argc; ++i) {
+    const int number = std::max(1, std::atoi(argv[i + 1]));
+    if (std::strcmp(argv[i], "--rounds") == 0) options.rounds = number;
+    if (std::strcmp(argv[i], "--layers") == 0) options.layers = number;
+  }
+  return options;
+}
 
 // Without values: nothing is computed.
 inline composit::Graph bert_base(int64_t tokens, int layers) {

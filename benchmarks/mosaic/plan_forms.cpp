@@ -3,8 +3,6 @@
 //
 //   ./dev bench plan_forms [--rounds N] [--layers N]
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 #include "benchmarks/mosaic/bert_graph.h"
 #include "benchmarks/report.h"
@@ -20,11 +18,7 @@ using flashlight::mosaic::PlanForm;
 }  // namespace
 
 int main(int argc, char** argv) {
-  int rounds = 20, layers = 12;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::max(1, std::atoi(argv[i + 1]));
-    if (std::strcmp(argv[i], "--layers") == 0) layers = std::max(1, std::atoi(argv[i + 1]));
-  }
+  const auto [rounds, layers] = benchmarks::bert_options(argc, argv);
   Report report("plan_forms");
   const std::vector<composit::Graph> shown = {benchmarks::bert_base(17, layers),
                                               benchmarks::bert_base(250, layers)};

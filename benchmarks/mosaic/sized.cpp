@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <random>
 
 #include "benchmarks/mosaic/bert_graph.h"
@@ -49,11 +47,7 @@ double difference(const Array& a, const Array& b) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int rounds = 20, layers = 12;
-  for (int i = 1; i + 1 < argc; ++i) {
-    if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::max(1, std::atoi(argv[i + 1]));
-    if (std::strcmp(argv[i], "--layers") == 0) layers = std::max(1, std::atoi(argv[i + 1]));
-  }
+  const auto [rounds, layers] = benchmarks::bert_options(argc, argv);
   Report report("sized");
   std::vector<composit::Graph> shown;
   for (const int64_t tokens : {8, 80, 152, 224, 296, 368, 440, 512})

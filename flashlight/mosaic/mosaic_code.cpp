@@ -10,10 +10,6 @@ namespace flashlight::mosaic {
 using composit::Array;
 using composit::Buffers;
 using composit::InputBuffers;
-using Run = const char*(const void* const*, const void* const*, void* const*, const void*, void*,
-                        void*, int64_t*, int);
-using SizedRun = const char*(const void* const*, const void* const*, void* const*, const void*,
-                             void*, void*, int64_t*, int, const int64_t*);
 
 namespace {
 
@@ -25,6 +21,18 @@ bool same_elements(const std::vector<Array>& a, const std::vector<Array>& b) {
 }
 
 }  // namespace
+
+MosaicCode::MosaicCode(std::shared_ptr<const Kernels> kernels,
+                       std::shared_ptr<const Prepared> prepared)
+    : GeneratedCode(kernels->plan.ports, kernels->source),
+      kernels_(std::move(kernels)),
+      prepared_(std::move(prepared)) {
+  const std::string& name = kernels_->source->run_name;
+  if (kernels_->numbers)
+    sized_run_ = kernels_->library.symbol<SizedRun>(name);
+  else
+    run_ = kernels_->library.symbol<Run>(name);
+}
 
 bool MosaicCode::is_frozen(size_t input) const {
   return loops::contains(kernels_->source->weights, input) &&
@@ -73,14 +81,11 @@ Profile MosaicCode::profile(InputBuffers inputs, Buffers results, fl::Generator*
 
 const char* MosaicCode::enter(const package::Pointers& at, void* arena, int64_t* times) const {
   const void* const prepared = prepared_->memory.get();
-  const std::string& name = kernels_->source->run_name;
-  if (!kernels_->numbers)
-    return kernels_->library.symbol<Run>(name)(at.arguments.data(), at.weights.data(),
-                                               at.results.data(), prepared, arena, at.generator,
-                                               times, kernels_->threads);
-  return kernels_->library.symbol<SizedRun>(name)(
-      at.arguments.data(), at.weights.data(), at.results.data(), prepared, arena, at.generator,
-      times, kernels_->threads, kernels_->numbers->data());
+  if (run_ != nullptr)
+    return run_(at.arguments.data(), at.weights.data(), at.results.data(), prepared, arena,
+                at.generator, times, kernels_->threads);
+  return sized_run_(at.arguments.data(), at.weights.data(), at.results.data(), prepared, arena,
+                    at.generator, times, kernels_->threads, kernels_->numbers->data());
 }
 
 void MosaicCode::run_timed(InputBuffers inputs, Buffers results, fl::Generator* generator,

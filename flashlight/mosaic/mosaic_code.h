@@ -34,10 +34,7 @@ struct Kernels {
 class MosaicCode : public package::GeneratedCode {
  public:
   explicit MosaicCode(std::shared_ptr<const Kernels> kernels,
-                      std::shared_ptr<const Prepared> prepared = nullptr)
-      : GeneratedCode(kernels->plan.ports, kernels->source),
-        kernels_(std::move(kernels)),
-        prepared_(std::move(prepared)) {}
+                      std::shared_ptr<const Prepared> prepared = nullptr);
 
   bool is_frozen(size_t input) const override;
   bool may_update(size_t result) const override;
@@ -54,6 +51,10 @@ class MosaicCode : public package::GeneratedCode {
   const Plan& plan() const { return kernels_->plan; }
 
  private:
+  using Run = const char*(const void* const*, const void* const*, void* const*, const void*, void*,
+                          void*, int64_t*, int);
+  using SizedRun = const char*(const void* const*, const void* const*, void* const*, const void*,
+                               void*, void*, int64_t*, int, const int64_t*);
   const char* enter(const package::Pointers& at, void* arena, int64_t* times) const;
   void run_timed(composit::InputBuffers inputs, composit::Buffers results, fl::Generator* generator,
                  int64_t* times) const;
@@ -62,6 +63,8 @@ class MosaicCode : public package::GeneratedCode {
 
   std::shared_ptr<const Kernels> kernels_;
   std::shared_ptr<const Prepared> prepared_;
+  Run* run_ = nullptr;
+  SizedRun* sized_run_ = nullptr;  // of a text whose sizes are data, instead
 };
 
 }  // namespace flashlight::mosaic

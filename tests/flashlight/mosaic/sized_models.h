@@ -1,13 +1,17 @@
 // Models at any sizes, for tests of plans and code that serve several of them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "composit/eval/evaluate.h"
 #include "composit/nn/layers.h"
 #include "composit/nn/nn.h"
 #include "composit/ops/native.h"
+#include "tests/agreement.h"
 #include "tests/flashlight/mosaic/compare.h"
 #include "tests/flashlight/mosaic/layers.h"
 #include "tests/held_graph.h"
@@ -66,6 +70,15 @@ inline LazyTensor residual_network(const Sizes& batch) {
 inline LazyTensor image_filter(const Sizes& pixels) {
   const LazyTensor x = relu(conv3x3(given("x", {1, 3, pixels[0], pixels[1]}), "first", 32));
   return conv3x3(relu(conv3x3(x, "second", 32)) + x, "third", 3);
+}
+
+// The code gives the values of the definitions.
+inline void expect_right(const Compiled& compiled, const Case& one) {
+  const std::vector<Array> expected = evaluate(one.graph, one.values),
+                           results = compiled(one.values);
+  ASSERT_EQ(results.size(), expected.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(composit::test::difference(results[i], expected[i], 4), "");
 }
 
 inline Graph graph_at(const Model& model, const Sizes& sizes) {

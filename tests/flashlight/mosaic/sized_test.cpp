@@ -30,12 +30,7 @@ std::shared_ptr<SizedCode> code_for(const Model& model, const std::vector<Sizes>
 void expect_right(SizedCode& code, const Model& model, const Sizes& sizes) {
   SCOPED_TRACE(testing::PrintToString(sizes));
   const test::Case one = test::case_of("", {model(sizes)});
-  const Compiled compiled(code.at(one.graph)->prepare(one.values));
-  const std::vector<Array> expected = evaluate(one.graph, one.values),
-                           results = compiled(one.values);
-  ASSERT_EQ(results.size(), expected.size());
-  for (size_t i = 0; i < results.size(); ++i)
-    EXPECT_EQ(composit::test::difference(results[i], expected[i], 4), "");
+  test::expect_right(Compiled(code.at(one.graph)->prepare(one.values)), one);
 }
 
 // `texts`: the most that may be compiled for all of these sizes.
@@ -90,9 +85,7 @@ TEST(MosaicSized, what_is_prepared_at_one_size_does_for_others) {
   const auto prepared = code->at(one.graph)->prepare(one.values);
   const auto like = code->at(two.graph)->prepare_like(*prepared);
   ASSERT_NE(like, nullptr);
-  EXPECT_EQ(composit::test::difference(Compiled(like)(two.values)[0],
-                                       evaluate(two.graph, two.values)[0], 4),
-            "");
+  test::expect_right(Compiled(like), two);
   const Compiled fixed = backend().compile(two.graph, {.name = "fixed", .may_prepare = true});
   EXPECT_EQ(fixed->prepare_like(*prepared), nullptr);
   EXPECT_EQ(code->at(two.graph)->prepare_like(*fixed->prepare(two.values)), nullptr);
@@ -112,9 +105,7 @@ TEST(MosaicSized, what_sizes_decide_is_not_prepared) {
   const auto prepared = code->at(one.graph)->prepare(one.values);
   const auto like = code->at(two.graph)->prepare_like(*prepared);
   ASSERT_NE(like, nullptr);
-  EXPECT_EQ(composit::test::difference(Compiled(like)(two.values)[0],
-                                       evaluate(two.graph, two.values)[0], 4),
-            "");
+  test::expect_right(Compiled(like), two);
 }
 
 // A backend that cannot have sizes as data compiles each size.
