@@ -47,7 +47,7 @@ std::optional<composit::SizeValues> sizes_within(const FamilyBase& family,
   try {
     composit::SizeValues sizes = family.sizes_of(arguments);
     const composit::Cases& cases = family.cases();
-    const composit::Family& there = cases.cases[composit::case_at(cases, sizes)];
+    const composit::Family& there = cases.cases[composit::shown_cases_at(cases, sizes).at(0)];
     composit::input_types(there, sizes);
     return there.value_sizes.empty() ? std::optional(std::move(sizes)) : std::nullopt;
   } catch (const UserError&) {

@@ -227,6 +227,18 @@ CaptureBase CaptureBase::load(const std::filesystem::path& folder) {
   return of_saved(saved, folder);
 }
 
+namespace {
+
+// Composites that are called whole choose their kernels by what requires a gradient.
+void require_gradients(CaptureBase::State& state) {
+  for (size_t i = 0; i < state.inputs.size(); ++i)
+    if (state.inputs[i].kind != InputKind::user_input &&
+        state.graph.inputs()[i].node->find_attribute("requires_grad") != nullptr)
+      state.inputs[i].tensor.set_requires_grad(true);
+}
+
+}  // namespace
+
 CaptureBase CaptureBase::of_saved(const SavedCapture& saved, const std::filesystem::path& folder) {
   expect_same_schemas(saved, folder);
   auto state = std::make_shared<State>();
@@ -246,8 +258,9 @@ CaptureBase CaptureBase::of_saved(const SavedCapture& saved, const std::filesyst
     generator.set_state(from_hex(value));
     state->generators.emplace(name.substr(std::string(kGenerator).size()), generator);
   }
-  state->replayed = {state->graph, state->inputs, {}};
   state->of_family = saved.properties.contains(composit::kOfFamily);
+  if (state->of_family) require_gradients(*state);
+  state->replayed = {state->graph, state->inputs, {}};
   load_trust(saved, folder, *state);
   return CaptureBase(std::move(state));
 }

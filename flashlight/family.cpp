@@ -38,7 +38,8 @@ struct FamilyBase::State {
   std::vector<CaptureBase> examples;
   FamilySettings settings;
   composit::Cases cases;
-  std::vector<SizeValues> checked;
+  // Sizes that were checked, with the answers that the program read there.
+  std::vector<std::pair<SizeValues, std::vector<bool>>> checked;
 
   mutable std::mutex mutex;
   mutable std::map<SizeValues, CaptureBase> bound;
@@ -46,10 +47,20 @@ struct FamilyBase::State {
 
 namespace {
 
-composit::Cases unified(const std::vector<CaptureBase>& examples,
-                        const std::vector<std::string>& names) {
+bool is_by_value(const composit::Cases& cases) {
+  return std::any_of(cases.forks.begin(), cases.forks.end(),
+                     [](const composit::Fork& fork) { return fork.by_value; });
+}
+
+// Gives tensors that have no name the same names in all examples.
+composit::Cases unified(std::vector<CaptureBase>& examples, const std::vector<std::string>& names) {
   FamilyMaker::expect_alike(examples);
-  return composit::unify_cases(FamilyMaker::graphs_of(examples), {.names = names});
+  const auto unify = [&](bool apart) {
+    examples = FamilyMaker::with_common_names(std::move(examples), apart);
+    return composit::unify_cases(FamilyMaker::graphs_of(examples), {.names = names});
+  };
+  composit::Cases cases = unify(/*apart=*/false);
+  return is_by_value(cases) ? unify(/*apart=*/true) : cases;
 }
 
 const CaptureBase& example_of(const composit::Cases& cases,
@@ -72,7 +83,7 @@ void expect_results_again(const composit::Family& family, const CaptureBase& fir
   for (const composit::ValueSize& size : family.value_sizes)
     value_sizes.push_back(size.shown.at(number));
   const CaptureBase bound =
-      FamilyMaker::bound(first, composit::bind_types(family, types, value_sizes).graph);
+      FamilyMaker::bound({first}, composit::bind_types(family, types, value_sizes).graph);
   if (!same_bits(bound.replay(example.example_arguments()), example.example_results()))
     throw UserError("[unify] the family, bound to " + text_of(sizes_of_example(family, number)) +
                     ", does not give the program's results again");
@@ -114,17 +125,22 @@ SizeValues FamilyBase::sizes_of(const std::vector<at::Tensor>& arguments) const 
   return sizes;
 }
 
-FamilyBase::Case FamilyBase::case_of(const SizeValues& sizes) const {
-  const size_t number = composit::case_at(state_->cases, sizes);
+FamilyBase::Case FamilyBase::case_number(size_t number) const {
   return {state_->cases.cases[number], example_of(state_->cases, state_->examples, number)};
+}
+
+FamilyBase::Case FamilyBase::case_of(const SizeValues& sizes) const {
+  return case_number(composit::shown_cases_at(state_->cases, sizes).at(0));
 }
 
 CaptureBase FamilyBase::at(const SizeValues& sizes) const {
   const std::lock_guard lock(state_->mutex);
   if (const auto found = state_->bound.find(sizes); found != state_->bound.end())
     return found->second;
-  const Case there = case_of(sizes);
-  CaptureBase capture = FamilyMaker::bound(there.example, composit::bind(there.family, sizes));
+  std::vector<CaptureBase> ways;
+  for (const size_t number : composit::shown_cases_at(state_->cases, sizes))
+    ways.push_back(case_number(number).example);
+  CaptureBase capture = FamilyMaker::bound(ways, composit::bind(state_->cases, sizes));
   if (state_->bound.size() >= kMostBound) state_->bound.erase(state_->bound.begin());
   state_->bound.emplace(sizes, capture);
   return capture;
@@ -163,12 +179,16 @@ void FamilyBase::extend(CaptureBase example) {
   state_->examples = std::move(examples);
   state_->cases = std::move(cases);
   state_->bound.clear();
-  for (const SizeValues& sizes : state_->checked) composit::widen(state_->cases, sizes);
+  for (const auto& [sizes, answers] : state_->checked)
+    if (const auto number = composit::case_of_answers(state_->cases, sizes, answers))
+      composit::widen(state_->cases.cases[*number], sizes);
 }
 
 // What the program and the family do at the sizes of a capture.
 struct FamilyBase::Comparison {
   SizeValues sizes;
+  std::vector<bool> answers;  // that the program reads
+  size_t number = 0;          // of the case
   Graph bound;
   std::vector<composit::Difference> differences;  // but for what changes no value
 };
@@ -178,8 +198,20 @@ FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
   const std::vector<at::Tensor>& arguments = there.example_arguments();
   result.sizes =
       composit::sizes_of_inputs(family(), FamilyMaker::types_of(state_->examples.at(0), arguments));
-  const Case at = case_of(result.sizes);
-  const Graph program = composit::without_incidentals(FamilyMaker::graph_of(there));
+  // With the family's names for tensors that have none.
+  std::vector<CaptureBase> all_examples = state_->examples;
+  all_examples.push_back(there);
+  const CaptureBase named =
+      FamilyMaker::with_common_names(std::move(all_examples), is_by_value(state_->cases)).back();
+  const Graph program = composit::without_incidentals(FamilyMaker::graph_of(named));
+  result.answers = composit::answers_of(program);
+  const auto number = composit::case_of_answers(state_->cases, result.sizes, result.answers);
+  const std::vector<size_t> all = composit::cases_at(state_->cases, result.sizes);
+  if (!number && all.size() > 1)
+    throw UserError("[family] at " + text_of(result.sizes) +
+                    " the program goes a way that no example shows: extend the family with it");
+  result.number = number.value_or(all.at(0));
+  const Case at = case_number(result.number);
   result.bound = composit::bind_types(at.family, FamilyMaker::types_of(at.example, arguments),
                                       composit::value_sizes_in(at.family, program))
                      .graph;
@@ -187,10 +219,11 @@ FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
   return result;
 }
 
-void FamilyBase::set_checked(const SizeValues& sizes) const {
+void FamilyBase::set_checked(const Comparison& comparison) const {
   const std::lock_guard lock(state_->mutex);
-  state_->checked.push_back(sizes);
-  composit::widen(state_->cases, sizes);
+  state_->checked.emplace_back(comparison.sizes, comparison.answers);
+  composit::widen(state_->cases.cases[comparison.number], comparison.sizes);
+  state_->bound.clear();  // another way may be shown at some sizes now
 }
 
 CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) const {
@@ -198,12 +231,14 @@ CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) con
   CheckReport report;
   SizeValues sizes = composit::sizes_of_inputs(family(), FamilyMaker::types_of(first, arguments));
   SavedState saved(FamilyMaker::inside(case_of(sizes).example), arguments);
+  Comparison comparison;
   try {
     const CaptureBase there =
         FamilyMaker::run(first, {.tensors = arguments, .structure = first.argument_structure()});
     saved.restore();
-    const Comparison comparison = compared(there);
-    const CaptureBase bound = FamilyMaker::bound(case_of(sizes).example, comparison.bound);
+    comparison = compared(there);
+    const CaptureBase bound =
+        FamilyMaker::bound({case_number(comparison.number).example}, comparison.bound);
     const std::vector<at::Tensor> results = bound.replay(arguments);
     if (!same_bits(results, there.example_results()))
       report.error = "the family, bound to " + text_of(sizes) + ", gives other results";
@@ -216,7 +251,7 @@ CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) con
     report.error = error.what();
   }
   saved.restore();
-  if (report.ok()) set_checked(sizes);
+  if (report.ok()) set_checked(comparison);
   return report;
 }
 
@@ -272,8 +307,12 @@ std::vector<std::string> FamilyBase::assumptions() const {
   const auto& cases = state_->cases.cases;
   for (size_t i = 0; i < cases.size(); ++i)
     add_lines(cases[i], cases.size() == 1 ? "" : "case " + std::to_string(i + 1) + ": ", lines);
-  for (const SizeValues& sizes : state_->checked) lines.push_back("checked at " + text_of(sizes));
-  const CaptureBase& example = state_->examples.at(0);
+  for (const auto& [sizes, answers] : state_->checked)
+    lines.push_back("checked at " + text_of(sizes));
+  const CaptureBase example =
+      is_by_value(state_->cases)
+          ? at(sizes_of_example(family(), 0))  // without guards that are branches
+          : state_->examples.at(0);
   const std::string trust(name(example.trust()));
   for (std::string& line : example.assumptions())  // but for what sizes say better
     if (line != trust && !line.starts_with("argument '")) lines.push_back(std::move(line));

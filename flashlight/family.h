@@ -113,9 +113,10 @@ class FamilyBase {
   };
   explicit FamilyBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
   struct Comparison;
+  Case case_number(size_t number) const;
   Case case_of(const composit::SizeValues& sizes) const;
   Comparison compared(const CaptureBase& there) const;
-  void set_checked(const composit::SizeValues& sizes) const;
+  void set_checked(const Comparison& comparison) const;
   std::shared_ptr<State> state_;
 };
 

@@ -2,7 +2,11 @@
 
 #include <ATen/Functions.h>
 
+#include <map>
+#include <set>
+
 #include "composit/ir/error.h"
+#include "composit/ir/transform.h"
 #include "tracer/geometry.h"
 
 namespace flashlight {
@@ -11,6 +15,28 @@ using composit::Graph;
 using composit::UserError;
 
 namespace {
+
+// "parameter_" of "parameter_3".
+std::string word_of(const std::string& name) { return name.substr(0, name.rfind('_') + 1); }
+
+bool same_tensor(const at::Tensor& a, const at::Tensor& b) {
+  if (a.is_same(b) || !a.defined() || !b.defined()) return a.defined() == b.defined();
+  return a.has_storage() && b.has_storage() && a.const_data_ptr() == b.const_data_ptr() &&
+         a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
+void expect_same_gradients(const CaptureBase::State& first, const CaptureBase::State& other) {
+  const auto names = [](const CaptureBase::State& state) {
+    std::vector<std::string> names;
+    for (const size_t input : state.replayed.gradients)
+      names.push_back(state.replayed.inputs.at(input).name);
+    return names;
+  };
+  if (names(first) != names(other))
+    throw UserError(
+        "[family] the program leaves other gradients in '.grad' on another way that it "
+        "takes: return them instead");
+}
 
 // Each axis repeated or cut.
 at::Tensor resized(at::Tensor tensor, const composit::Dims& sizes) {
@@ -24,6 +50,22 @@ at::Tensor resized(at::Tensor tensor, const composit::Dims& sizes) {
 }
 
 }  // namespace
+
+std::vector<NamedTensor> FamilyMaker::inputs_of(const std::vector<CaptureBase>& examples,
+                                                const Graph& graph) {
+  std::map<std::string, NamedTensor> all;
+  for (const CaptureBase& example : examples)
+    for (const NamedTensor& input : example.now().replayed.inputs)
+      if (const auto known = all.emplace(input.name, input).first;
+          !same_tensor(known->second.tensor, input.tensor))
+        throw UserError("[family] '" + input.name +
+                        "' is another tensor on another way that the program takes: give its "
+                        "module or tensor a name, or hold it longer");
+  std::vector<NamedTensor> inputs;
+  for (const composit::LazyTensor& input : graph.inputs())
+    inputs.push_back(all.at(input_name(*input.node)));
+  return inputs;
+}
 
 std::vector<Graph> FamilyMaker::graphs_of(const std::vector<CaptureBase>& examples) {
   std::vector<Graph> graphs;
@@ -50,20 +92,24 @@ void FamilyMaker::expect_alike(const std::vector<CaptureBase>& examples) {
   }
 }
 
-CaptureBase FamilyMaker::bound(const CaptureBase& example, const Graph& graph) {
-  const CaptureBase::State& from = example.now();
+CaptureBase FamilyMaker::bound(const std::vector<CaptureBase>& examples, const Graph& graph) {
+  const CaptureBase::State& from = examples.at(0).now();
   auto state = std::make_shared<CaptureBase::State>();
   Graph::Parts parts = graph.parts();
   parts.outputs.resize(from.graph.outputs().size());  // the others are gradients
   state->graph = Graph(std::move(parts));
-  state->replayed = {graph, from.replayed.inputs, from.replayed.gradients};
-  state->inputs = from.replayed.inputs;
+  state->inputs = inputs_of(examples, graph);
+  state->replayed = {graph, state->inputs, from.replayed.gradients};
   state->grad = from.grad;
   state->arguments = from.arguments;
   state->results = from.results;
-  state->borrows_memory = from.borrows_memory;
-  state->tied = from.tied;
-  state->generators = from.generators;
+  for (const CaptureBase& example : examples) {
+    const CaptureBase::State& other = example.now();
+    expect_same_gradients(from, other);
+    state->borrows_memory = state->borrows_memory || other.borrows_memory;
+    state->tied.insert(other.tied.begin(), other.tied.end());
+    state->generators.insert(other.generators.begin(), other.generators.end());
+  }
   state->remarks = from.remarks;
   state->trust = Trust::confirmed;
   state->notes = {"bound: a family of captures at other sizes gave this graph"};
@@ -71,11 +117,94 @@ CaptureBase FamilyMaker::bound(const CaptureBase& example, const Graph& graph) {
   state->named = from.named;
   state->options = from.options;
   state->of_family = true;
-  for (size_t i = 0, next = 0; i < from.replayed.inputs.size(); ++i)
-    if (from.replayed.inputs[i].kind == composit::InputKind::user_input)
+  for (size_t i = 0, next = 0; i < state->inputs.size(); ++i)
+    if (state->inputs[i].kind == composit::InputKind::user_input)
       state->example_arguments.push_back(
           resized(from.example_arguments.at(next++), graph.inputs()[i].sizes()));
   return CaptureBase(std::move(state));
+}
+
+std::vector<CaptureBase> FamilyMaker::with_common_names(std::vector<CaptureBase> examples,
+                                                        bool apart) {
+  std::map<const c10::TensorImpl*, std::string> names;
+  std::set<std::string> taken;
+  for (CaptureBase& example : examples) {
+    const std::vector<NamedTensor>& inputs = example.now().replayed.inputs;
+    std::map<std::string, std::string> renamed;
+    std::set<std::string> now;  // names in the example that stay, or are given
+    std::vector<const NamedTensor*> others;
+    for (const NamedTensor& input : inputs) {
+      const bool may_change = input.tensor.defined() && is_unnamed(input.name);
+      const auto known = may_change ? names.find(input.tensor.unsafeGetTensorImpl()) : names.end();
+      if (may_change && known == names.end())
+        others.push_back(&input);
+      else
+        now.insert(known == names.end() ? input.name : known->second);
+      if (known != names.end() && known->second != input.name) renamed[input.name] = known->second;
+    }
+    for (const NamedTensor* input : others) {
+      std::string name = input->name;
+      const auto is_free = [&] { return !now.contains(name) && !(apart && taken.contains(name)); };
+      for (size_t next = 0; !is_free(); ++next) {
+        name = word_of(input->name) + std::to_string(next);
+        if (taken.contains(name)) name = input->name;
+      }
+      if (name != input->name) renamed[input->name] = name;
+      now.insert(name);
+    }
+    if (!renamed.empty()) example = with_names(example, renamed);
+    for (const NamedTensor& input : example.now().replayed.inputs)
+      if (input.tensor.defined()) names.emplace(input.tensor.unsafeGetTensorImpl(), input.name);
+    taken.insert(now.begin(), now.end());
+  }
+  return examples;
+}
+
+CaptureBase FamilyMaker::with_names(const CaptureBase& example,
+                                    const std::map<std::string, std::string>& names) {
+  const CaptureBase::State& from = example.now();
+  const auto name_of = [&](const std::string& name) {
+    const auto found = names.find(name);
+    return found == names.end() ? name : found->second;
+  };
+  const auto renamed = [&](const Graph& graph) {
+    return rebuild(graph, [&](const composit::Node& node, const composit::LazyTensors& operands) {
+      std::optional<composit::Replacement> replacement;
+      if (!is_input(node) || composit::input_kind(node) == composit::InputKind::block)
+        return replacement;
+      composit::NodeSpec spec = copy_of(node, operands);
+      for (composit::NamedAttribute& attribute : spec.attributes)
+        if (attribute.name.str() == "name" || attribute.name.str() == "shares")
+          attribute.value = name_of(attribute.value.as<std::string>());
+      replacement = replace_by(std::move(spec).make_node());
+      return replacement;
+    });
+  };
+  const auto state = std::make_shared<CaptureBase::State>();
+  state->graph = renamed(from.graph);
+  state->replayed = from.replayed;
+  state->replayed.graph = renamed(from.replayed.graph);
+  state->inputs = from.inputs;
+  for (std::vector<NamedTensor>* inputs : {&state->inputs, &state->replayed.inputs})
+    for (NamedTensor& input : *inputs) input.name = name_of(input.name);
+  state->grad = from.grad;
+  state->arguments = from.arguments;
+  state->results = from.results;
+  state->example_arguments = from.example_arguments;
+  state->example_results = from.example_results;
+  state->example_generator = from.example_generator;
+  state->borrows_memory = from.borrows_memory;
+  state->tied = from.tied;
+  state->generators = from.generators;
+  state->remarks = from.remarks;
+  state->trust = from.trust;
+  state->by_name = from.by_name;
+  state->notes = from.notes;
+  state->counted = from.counted;
+  state->program = from.program;
+  state->named = from.named;
+  state->options = from.options;
+  return CaptureBase(state);
 }
 
 std::vector<at::Tensor> FamilyMaker::run_part(const CaptureBase& example, const Graph& part,

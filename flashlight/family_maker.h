@@ -1,6 +1,7 @@
 // Makes captures of graphs that a family gives. For the files of families only.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,13 @@ class FamilyMaker {
   // UserError where the captures are not of one program on arguments of one structure.
   static void expect_alike(const std::vector<CaptureBase>& examples);
 
-  // A capture whose graph is `graph`, with the tensors and the program of an example.
-  static CaptureBase bound(const CaptureBase& example, const composit::Graph& graph);
+  // A capture whose graph is `graph`, with the tensors and the program of examples that it was made
+  // of. UserError where these have other tensors under one name, or leave other gradients.
+  static CaptureBase bound(const std::vector<CaptureBase>& examples, const composit::Graph& graph);
+  // The examples with one name for a tensor that the tracer had to name in several of them.
+  // `apart`: and with other names for other tensors, where one way of a program reads tensors that
+  // another does not.
+  static std::vector<CaptureBase> with_common_names(std::vector<CaptureBase> examples, bool apart);
   // The outputs of a part of the example's graph, of whatever sizes.
   static std::vector<at::Tensor> run_part(const CaptureBase& example, const composit::Graph& part,
                                           const std::vector<at::Tensor>& arguments);
@@ -39,6 +45,14 @@ class FamilyMaker {
   // The types of the graph's inputs for these arguments.
   static std::vector<composit::Type> types_of(const CaptureBase& example,
                                               const std::vector<at::Tensor>& arguments);
+
+ private:
+  // The tensors of the graph's inputs, by their names in the examples.
+  static std::vector<NamedTensor> inputs_of(const std::vector<CaptureBase>& examples,
+                                            const composit::Graph& graph);
+  // The example with other names for inputs.
+  static CaptureBase with_names(const CaptureBase& example,
+                                const std::map<std::string, std::string>& names);
 };
 
 }  // namespace flashlight

@@ -98,9 +98,10 @@ std::vector<SizeValues> ends_of(const std::vector<SizeRange>& ranges,
       if (size.high > size.low)
         height += static_cast<double>(point.at(size.name) - size.low) /
                   static_cast<double>(size.high - size.low);
-    const size_t at = composit::case_at(cases, point);
-    if (!least[at] || height < least[at]->first) least[at] = {height, point};
-    if (!greatest[at] || height > greatest[at]->first) greatest[at] = {height, point};
+    for (const size_t at : composit::cases_at(cases, point)) {
+      if (!least[at] || height < least[at]->first) least[at] = {height, point};
+      if (!greatest[at] || height > greatest[at]->first) greatest[at] = {height, point};
+    }
   }
   std::vector<SizeValues> ends;
   for (const auto* side : {&least, &greatest})

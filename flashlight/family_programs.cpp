@@ -14,6 +14,8 @@ using composit::UserError;
 
 namespace {
 
+using CaseNumbers = std::vector<size_t>;  // of cases
+
 // Graphs by which a backend prepares for all sizes. Each is planned, a tenth of a second for a
 // large model.
 constexpr size_t kShown = 8;
@@ -44,19 +46,19 @@ std::set<size_t> places_in(size_t count) {
   return places;
 }
 
-// Graphs of a case at sizes from its least to its greatest.
-std::vector<Graph> shown_of(const composit::Cases& cases, size_t number) {
-  const composit::Family& family = cases.cases[number];
+// Graphs at sizes from the least to the greatest at which these cases are the ones.
+std::vector<Graph> shown_of(const composit::Cases& cases, const CaseNumbers& numbers) {
   std::vector<SizeValues> all;
-  for (const SizeValues& sizes : composit::grid_of(family.sizes))
-    if (cases.forks.empty() || composit::case_at(cases, sizes) == number) all.push_back(sizes);
+  for (const SizeValues& sizes : composit::grid_of(cases.cases[numbers.at(0)].sizes))
+    if (cases.forks.empty() || composit::shown_cases_at(cases, sizes) == numbers)
+      all.push_back(sizes);
   std::stable_sort(all.begin(), all.end(), [](const SizeValues& a, const SizeValues& b) {
     return product_of(a) < product_of(b);
   });
   std::vector<Graph> graphs;
   for (const size_t place : places_in(all.size())) {
     try {
-      graphs.push_back(composit::bind(family, all[place]));
+      graphs.push_back(composit::bind(cases, all[place]));
     } catch (const UserError&) {  // a call at these sizes will say so
     }
   }
@@ -71,9 +73,9 @@ FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size
 }
 FamilyPrograms::~FamilyPrograms() = default;
 
-std::shared_ptr<SharedCode> FamilyPrograms::shared_for(size_t number) {
-  std::shared_ptr<SharedCode>& shared = shared_[number];
-  if (!shared) shared = std::make_shared<SharedCode>(shown_of(family_.cases(), number), settings_);
+std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const CaseNumbers& cases) {
+  std::shared_ptr<SharedCode>& shared = shared_[cases];
+  if (!shared) shared = std::make_shared<SharedCode>(shown_of(family_.cases(), cases), settings_);
   return shared;
 }
 
@@ -92,7 +94,7 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& size
     found->second.last_use = ++uses_;
     return found->second.code;
   }
-  return made(sizes, {shared_for(composit::case_at(family_.cases(), sizes))});
+  return made(sizes, {shared_for(composit::shown_cases_at(family_.cases(), sizes))});
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues& sizes) {
@@ -102,7 +104,7 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues&
     found->second.last_use = ++uses_;
     return found->second.code;
   }
-  const auto shared = shared_.find(composit::case_at(family_.cases(), sizes));
+  const auto shared = shared_.find(composit::shown_cases_at(family_.cases(), sizes));
   if (shared == shared_.end()) return nullptr;
   try {
     return made(sizes, {shared->second, /*may_compile=*/false});
@@ -112,9 +114,12 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues&
 }
 
 void FamilyPrograms::prepare() {
-  for (size_t number = 0; number < family_.cases().cases.size(); ++number) {
+  std::set<CaseNumbers> all;
+  for (const SizeValues& sizes : composit::grid_of(composit::hull_of(family_.cases())))
+    all.insert(composit::shown_cases_at(family_.cases(), sizes));
+  for (const CaseNumbers& cases : all) {
     const std::lock_guard lock(mutex_);
-    shared_for(number);
+    shared_for(cases);
   }
 }
 
@@ -132,7 +137,7 @@ size_t FamilyPrograms::size() const {
 size_t FamilyPrograms::compilations() const {
   const std::lock_guard lock(mutex_);
   size_t count = 0;
-  for (const auto& [number, shared] : shared_) count += shared->compilations();
+  for (const auto& [cases, shared] : shared_) count += shared->compilations();
   return count;
 }
 

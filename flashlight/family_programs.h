@@ -43,7 +43,7 @@ class FamilyPrograms {
     std::shared_ptr<const CompiledCapture> code;
     size_t last_use = 0;
   };
-  std::shared_ptr<SharedCode> shared_for(size_t number);
+  std::shared_ptr<SharedCode> shared_for(const std::vector<size_t>& cases);
   std::shared_ptr<const CompiledCapture> made(const composit::SizeValues& sizes, SharedUse shared);
   void make_room();
 
@@ -52,7 +52,7 @@ class FamilyPrograms {
   const size_t most_;
   mutable std::mutex mutex_;
   std::map<composit::SizeValues, Program> programs_;
-  std::map<size_t, std::shared_ptr<SharedCode>> shared_;  // by case
+  std::map<std::vector<size_t>, std::shared_ptr<SharedCode>> shared_;  // by cases
   size_t uses_ = 0;
 };
 

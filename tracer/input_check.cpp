@@ -61,6 +61,7 @@ class InputCheck {
     if (inputs.size() != expected.size())
       throw UserError(
           c10::str("[replay] expected ", expected.size(), " inputs, received ", inputs.size()));
+    if (plan_.region) return run_region(inputs);
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!is_of_type(inputs[i], expected[i].type()))
         throw UserError(c10::str("[replay] input '", input_name(*expected[i].node), "': expected ",
@@ -72,6 +73,18 @@ class InputCheck {
   }
 
  private:
+  // Arguments of a region lie in memory in any way.
+  void run_region(const std::vector<at::Tensor>& inputs) const {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const composit::Type& type = plan_.graph.inputs()[i].type();
+      const bool fits = inputs[i].defined() && to_composit(inputs[i].scalar_type()) == type.dtype &&
+                        (!plan_.pin_types || same_sizes(inputs[i], type));
+      if (!fits)
+        throw UserError(c10::str("[replay] a branch or loop expects ", describe(type),
+                                 ", received ", describe(inputs[i])));
+    }
+  }
+
   const std::string& name_of(size_t input) const {
     return input_name(*plan_.graph.inputs()[input].node);
   }

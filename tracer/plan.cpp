@@ -8,6 +8,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ops/operations.h"
+#include "tracer/control_flow.h"
 #include "tracer/convert.h"
 
 namespace flashlight::tracer {
@@ -103,9 +104,9 @@ class Planner {
     step.outputs = slots;
     step.grad = flag(*node, "grad", options_.grad);
     step.throws = flag(*node, "throws", false);
-    if (!add_memory_operation(frame, step) && !add_definition(frame, step)) {
+    if (!add_memory_operation(frame, step) && !add_control_flow(frame, step) &&
+        !add_definition(frame, step))
       add_operator(frame, step);
-    }
     add_counted_numbers(step);
     plan_.steps.push_back(std::move(step));
   }
@@ -165,12 +166,7 @@ class Planner {
     if (kind == kinds.end() || step.throws || node.find_run("via") || node.find_run("views"))
       return false;
     step.kind = kind->second;
-    for (const LazyTensor& operand : node.operands()) {
-      StepArgument argument;
-      argument.kind = StepArgument::Kind::tensor;
-      argument.slots = {slot(frame, operand)};
-      step.arguments.push_back(std::move(argument));
-    }
+    add_operands(frame, step);
     if (step.kind == StepKind::memory_view || step.kind == StepKind::memory_scatter) {
       const composit::Type& type =
           step.kind == StepKind::memory_view ? node.outputs()[0] : node.operands().at(1).type();
@@ -225,18 +221,30 @@ class Planner {
 
   // ---- operators --------------------------------------------------------------------------------
 
+  static void add_operands(const Frame& frame, Step& step) {
+    for (const LazyTensor& operand : step.node->operands()) {
+      StepArgument argument;
+      argument.kind = StepArgument::Kind::tensor;
+      argument.slots = {slot(frame, operand)};
+      step.arguments.push_back(std::move(argument));
+    }
+  }
+
+  bool add_control_flow(const Frame& frame, Step& step) {
+    if (!ControlFlow::is(*step.node)) return false;
+    step.kind = StepKind::control;
+    step.control_flow = std::make_shared<const ControlFlow>(*step.node, options_);
+    add_operands(frame, step);
+    return true;
+  }
+
   bool add_definition(const Frame& frame, Step& step) {
     const Node& node = *step.node;
     if (node.op().domain() == "aten" || find_op(node.op().str()) != nullptr ||
         composit::find_operation(node.op()) == nullptr)
       return false;
     step.kind = StepKind::definition;
-    for (const LazyTensor& operand : node.operands()) {
-      StepArgument argument;
-      argument.kind = StepArgument::Kind::tensor;
-      argument.slots = {slot(frame, operand)};
-      step.arguments.push_back(std::move(argument));
-    }
+    add_operands(frame, step);
     return true;
   }
 
@@ -365,7 +373,7 @@ class Planner {
   }
 
   static bool is_steady(const Step& step) {
-    if (step.kind == StepKind::definition) return false;
+    if (step.kind == StepKind::definition || step.kind == StepKind::control) return false;
     if (step.kind != StepKind::op) return true;
     return step.op->steady && !step.guards && !step.throws;
   }
@@ -395,6 +403,7 @@ Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_
   impl_->as_program = options.as_program;
   impl_->pin_types = options.pin_types;
   impl_->counted = options.counted;
+  impl_->region = options.region;
   Planner(*impl_, options);
 }
 Plan::~Plan() = default;

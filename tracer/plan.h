@@ -1,6 +1,7 @@
 // The steps a graph is replayed by. Made by plan.cpp, run by replay.cpp.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace flashlight::tracer {
 using Slot = uint32_t;
 constexpr Slot kNoSlot = ~0u;
 
+class ControlFlow;
+
 enum class StepKind : uint8_t {
   op,
   memory_view,
@@ -24,7 +27,8 @@ enum class StepKind : uint8_t {
   set_generator,
   generator_state,
   restore_generator,
-  definition  // an operation LibTorch does not have, by composit's definition
+  definition,  // an operation LibTorch does not have, by composit's definition
+  control      // a branch or a loop, whose regions are plans
 };
 
 // The source of an argument of the operator.
@@ -70,6 +74,7 @@ struct Step {
   at::Tensor state;                     // set_generator
   StepView view;                        // memory_view, memory_scatter
   std::vector<c10::IValue> attributes;  // scatter: the view operator's further arguments
+  std::shared_ptr<const ControlFlow> control_flow = {};
 };
 
 // A node that reads the storage of an input beyond what the input shows: `count` bytes, of which
@@ -88,6 +93,7 @@ struct Plan::Impl {
   bool autograd = false;
   bool as_program = false;
   bool pin_types = true;
+  bool region = false;
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;

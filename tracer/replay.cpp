@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "composit/ir/error.h"
+#include "tracer/control_flow.h"
 #include "tracer/convert.h"
 #include "tracer/definition.h"
 #include "tracer/distributed.h"
@@ -319,14 +320,17 @@ class Run {
         (tensor.defined() &&
          (!same_sizes(tensor, type) || to_composit(tensor.scalar_type()) != type.dtype)))
       throw UserError(sizes_differ(*step.node, index, describe(type), describe(tensor)));
-    const bool restore = plan_.pin_strides && tensor.defined() && !keeps_strides(tensor, type);
+    const bool restore =
+        plan_.pin_strides && tensor.defined() && !keeps_strides(step, tensor, type);
     slot = restore ? with_strides(tensor, type) : tensor;
   }
 
   // Under autograd's keys a view of a parameter is one only as the operator made it.
-  bool keeps_strides(const at::Tensor& tensor, const composit::Type& type) const {
-    return plan_.as_program && type.layout == composit::Layout::strided &&
-           lies_in_order(tensor, type);
+  // Nor do results of a branch, which lie as its arms leave them, have others.
+  bool keeps_strides(const Step& step, const at::Tensor& tensor, const composit::Type& type) const {
+    return step.kind == StepKind::control ||
+           (plan_.as_program && type.layout == composit::Layout::strided &&
+            lies_in_order(tensor, type));
   }
 
   // ---- operations on memory ---------------------------------------------------------------------
@@ -339,6 +343,16 @@ class Run {
     if (!has_bytes_around(operand, begin->as_int(), count))
       throw UserError(lies_elsewhere("[replay] " + place_of(*step.node), begin->as_int(), count));
     return bytes_around(operand, begin->as_int(), count);
+  }
+
+  std::vector<at::Tensor> operands_of(const Step& step) const {
+    std::vector<at::Tensor> operands;
+    for (const StepArgument& argument : step.arguments)
+      operands.push_back(argument.slots[0] == kNoSlot ? at::Tensor() : slots_[argument.slots[0]]);
+    return operands;
+  }
+  void store_all(const Step& step, const std::vector<at::Tensor>& results) {
+    for (size_t i = 0; i < results.size(); ++i) store(step, i, results[i]);
   }
 
   void run_memory_operation(const Step& step) {
@@ -385,15 +399,10 @@ class Run {
         bytes.narrow(0, 0, kept).copy_(old.narrow(0, 0, kept));
         return store(step, 0, bytes);
       }
-      case StepKind::definition: {
-        std::vector<at::Tensor> operands, results;
-        for (const StepArgument& argument : step.arguments)
-          operands.push_back(argument.slots[0] == kNoSlot ? at::Tensor()
-                                                          : slots_[argument.slots[0]]);
-        results = run_definition(*step.node, operands);
-        for (size_t i = 0; i < results.size(); ++i) store(step, i, results[i]);
-        return;
-      }
+      case StepKind::definition:
+        return store_all(step, run_definition(*step.node, operands_of(step)));
+      case StepKind::control:
+        return store_all(step, step.control_flow->run(*step.node, operands_of(step)));
       case StepKind::generator_state:
         return store(step, 0, get_state(step.generator));
       default:
@@ -415,7 +424,7 @@ class Run {
       outputs.push_back(output == kNoSlot ? at::Tensor() : slots_[output]);
       if (outputs.back().defined() && in_written_input(outputs.back()))
         outputs.back() = copy_keeping_strides(outputs.back());
-      else if (plan_.as_program && outputs.back().defined())
+      else if (plan_.as_program && !plan_.region && outputs.back().defined())
         outputs.back() = outputs.back().detach();  // a view of a parameter requires a gradient
     }
     return outputs;

@@ -48,6 +48,8 @@ struct PlanOptions {
   // without a body choose their kernels by what requires a gradient. Outputs require none.
   bool as_program = false;
   std::vector<CountedNumber> counted = {};  // UserError where the node has no such number
+  // The graph is a region: what goes in has any strides, and results keep their part in autograd.
+  bool region = false;
 };
 
 class Plan {

@@ -1,5 +1,6 @@
 #include "composit/family/bind.h"
 
+#include <algorithm>
 #include <set>
 
 #include "composit/family/result_types.h"
@@ -112,7 +113,7 @@ class Binder {
     const Operation* operation = operation_of(*node);
     std::vector<Dims> sizes;
     for (const Type& type : example.outputs()) sizes.push_back(type.sizes);
-    const Attribute* body = operation == nullptr ? node->find_run("body") : nullptr;
+    const Attribute* body = node->find_run("body");
     if (!set_open_sizes(example, formulas, sizes)) {
       if (body != nullptr)
         take_sizes(body->as<Region>()->outputs(), sizes);
@@ -287,6 +288,13 @@ std::vector<Type> types_at(const Family& family, const SizeValues& sizes) {
     types.push_back(all[i] == example.sizes ? example : resized(example, all[i]));
   }
   return types;
+}
+
+bool is_within(const Family& family, const SizeValues& sizes) {
+  return std::all_of(family.sizes.begin(), family.sizes.end(), [&](const FreeSize& size) {
+    const int64_t number = number_for(size, sizes);
+    return number >= size.low && number <= size.high && (number - size.low) % size.step == 0;
+  });
 }
 
 std::vector<Type> input_types(const Family& family, const SizeValues& sizes) {

@@ -1,14 +1,14 @@
 #include "composit/family/case_finder.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
 
 #include "composit/family/bind.h"
+#include "composit/family/grid.h"
+#include "composit/family/merge_branches.h"
 #include "composit/family/structure.h"
 #include "composit/family/unify_check.h"
 #include "composit/ir/error.h"
@@ -20,110 +20,6 @@ using Values = std::vector<int64_t>;
 
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; });
-}
-
-int64_t count_of(const FreeSize& size) { return (size.high - size.low) / size.step + 1; }
-
-SizeValues first_of(const std::vector<FreeSize>& sizes) {
-  SizeValues values;
-  for (const FreeSize& size : sizes) values[size.name] = size.shown.at(0);
-  return values;
-}
-
-std::vector<SizeValues> all_points(const std::vector<FreeSize>& sizes) {
-  std::vector<SizeValues> points = {{}};
-  for (const FreeSize& size : sizes) {
-    std::vector<SizeValues> more;
-    for (const SizeValues& point : points)
-      for (int64_t number = size.low; number <= size.high; number += size.step) {
-        more.push_back(point);
-        more.back()[size.name] = number;
-      }
-    points = std::move(more);
-  }
-  return points;
-}
-
-std::vector<SizeValues> some_points(const std::vector<FreeSize>& sizes) {
-  constexpr int64_t kMost = 512;
-  constexpr int64_t kPaces[] = {101, 211, 307, 401, 503, 601};
-  std::vector<SizeValues> points;
-  for (const FreeSize& size : sizes)
-    for (int64_t i = 0; i < std::min(count_of(size), kMost); ++i) {
-      const int64_t step = count_of(size) <= kMost ? i : i * count_of(size) / kMost;
-      points.push_back(first_of(sizes));
-      points.back()[size.name] = size.low + size.step * step;
-    }
-  for (int64_t i = 0; i < kMost; ++i) {
-    SizeValues point;
-    for (size_t s = 0; s < sizes.size(); ++s)
-      point[sizes[s].name] =
-          sizes[s].low + sizes[s].step * (i * kPaces[s % std::size(kPaces)] % count_of(sizes[s]));
-    points.push_back(std::move(point));
-  }
-  return points;
-}
-
-// How far a point is from the nearest of those known, each size by its range; 0: it is one of them.
-double distance_to(const std::vector<SizeValues>& known, const SizeValues& point,
-                   const std::vector<FreeSize>& sizes) {
-  double nearest = static_cast<double>(sizes.size()) + 1;
-  for (const SizeValues& other : known) {
-    double distance = 0;
-    for (const FreeSize& size : sizes)
-      if (size.high > size.low)
-        distance += std::abs(static_cast<double>(point.at(size.name) - other.at(size.name))) /
-                    static_cast<double>(size.high - size.low);
-    nearest = std::min(nearest, distance);
-  }
-  return nearest;
-}
-
-// The point that is farthest from those known, if these are too few, or show too few numbers of
-// some size.
-std::optional<SizeValues> farthest_wanted(const std::vector<SizeValues>& known,
-                                          const std::vector<SizeValues>& points,
-                                          const std::vector<FreeSize>& sizes) {
-  constexpr size_t kLeastPoints = 4, kLeastNumbers = 3;
-  const auto numbers_of = [](const std::vector<SizeValues>& all, const std::string& name) {
-    std::set<int64_t> numbers;
-    for (const SizeValues& point : all) numbers.insert(point.at(name));
-    return numbers;
-  };
-  std::map<std::string, std::set<int64_t>> lacking;  // the numbers that are known
-  for (const FreeSize& size : sizes) {
-    std::set<int64_t> numbers = numbers_of(known, size.name);
-    if (numbers.size() < std::min(kLeastNumbers, numbers_of(points, size.name).size()))
-      lacking[size.name] = std::move(numbers);
-  }
-  if (known.size() >= kLeastPoints && lacking.empty()) return std::nullopt;
-  std::optional<SizeValues> wanted;
-  double farthest = 0;
-  for (const SizeValues& point : points) {
-    const double distance = distance_to(known, point, sizes);
-    const bool is_new =
-        lacking.empty() || std::any_of(lacking.begin(), lacking.end(), [&](const auto& one) {
-          return !one.second.contains(point.at(one.first));
-        });
-    if (distance <= farthest || !is_new) continue;
-    farthest = distance;
-    wanted = point;
-  }
-  return wanted;
-}
-
-// As many of the points as may be bound up to a graph's size; another part of them for each size.
-std::vector<SizeValues> some_of(const std::vector<SizeValues>& points, size_t nodes) {
-  constexpr size_t kMostNodes = 20'000, kLeast = 24, kPace = 7919;
-  const size_t count = std::max(kLeast, kMostNodes / std::max<size_t>(nodes, 1));
-  if (count >= points.size()) return points;
-  std::vector<SizeValues> some;
-  for (size_t i = 0; i < count; ++i) some.push_back(points[i * kPace % points.size()]);
-  return some;
-}
-
-bool has_one(const SizeValues& sizes) {
-  return std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.second <= 1; });
 }
 
 // Equal to a size of an input, or a multiple of one and a number.
@@ -143,19 +39,39 @@ std::vector<NodePtr> inner_nodes(const Graph& graph) {
   return nodes;
 }
 
-// The first nodes of a graph, `count` of them that are no inputs.
+// The first nodes of a graph, `count` of them that are no inputs, with the inputs that they read
+// and those of the caller.
 Graph beginning_of(const Graph& graph, size_t count) {
   LazyTensors outputs;
   const std::vector<NodePtr> nodes = inner_nodes(graph);
   for (size_t n = 0; n < count; ++n)
     for (uint32_t i = 0; i < nodes[n]->outputs().size(); ++i) outputs.push_back({nodes[n], i});
-  return Graph({.inputs = graph.inputs(), .outputs = std::move(outputs)});
+  std::set<const Node*> read;
+  for (const NodePtr& node : Graph({.inputs = {}, .outputs = outputs}).nodes())
+    read.insert(node.get());
+  LazyTensors inputs;
+  for (const LazyTensor& input : graph.inputs())
+    if (read.contains(input.node.get()) || input_kind(*input.node) == InputKind::user_input)
+      inputs.push_back(input);
+  return Graph({.inputs = std::move(inputs), .outputs = std::move(outputs)});
 }
 
 std::string place_of(const Graph& graph, size_t inner_node) {
   const std::vector<NodePtr> nodes = inner_nodes(graph);
   return inner_node < nodes.size() ? describe(*nodes[inner_node], Names(graph))
                                    : "what is returned or written";
+}
+
+// The question of node `at`, by the places of what it reads: equal for examples that ask the same.
+std::string question_text(const Graph& graph, const std::vector<NodePtr>& nodes, size_t at) {
+  std::string text = nodes[at]->op().str();
+  for (const LazyTensor& operand : nodes[at]->operands()) {
+    const auto place = std::find(nodes.begin(), nodes.end(), operand.node);
+    text += " " + (place == nodes.end() ? Names(graph).of(operand)
+                                        : std::to_string(place - nodes.begin()));
+    text += ":" + std::to_string(operand.index);
+  }
+  return text;
 }
 
 std::string numbers_text(const std::vector<size_t>& members) {
@@ -165,13 +81,6 @@ std::string numbers_text(const std::vector<size_t>& members) {
 }
 
 }  // namespace
-
-std::vector<SizeValues> grid_of(const std::vector<FreeSize>& sizes) {
-  constexpr double kMost = 2048;
-  double count = 1;
-  for (const FreeSize& size : sizes) count *= static_cast<double>(count_of(size));
-  return count <= kMost ? all_points(sizes) : some_points(sizes);
-}
 
 SizeFormula::SizeOf sizes_before(const Family& family, const std::vector<SizeCondition>& conditions,
                                  const SizeValues& sizes) {
@@ -198,22 +107,30 @@ CaseFinder::CaseFinder(const std::vector<Graph>& examples, std::vector<FreeSize>
 }
 
 Cases CaseFinder::find() {
-  std::set<std::string> structures;
-  for (const auto& one : structures_) {
-    Hasher hasher;
-    for (const Hash& hash : one) hasher.add(hash);
-    structures.insert(hasher.finish().str());
-  }
   Members all(examples_.size());
   std::iota(all.begin(), all.end(), size_t{0});
   cases_.case_of_example.resize(examples_.size());
-  // A program with another structure at each size is no matter of cases.
-  constexpr size_t kEnoughToTell = 6;
-  const bool too_many =
-      examples_.size() >= kEnoughToTell && structures.size() * 2 > examples_.size();
-  if (too_many) return {{unify_alike(examples_, sizes_of(all), {})}, {}, {}};
+  // No matter of cases.
+  if (has_other_structure_at_each_size())
+    return {{unify_alike(examples_, sizes_of(all), {})}, {}, {}};
   way(all, {});
   return std::move(cases_);
+}
+
+bool CaseFinder::has_other_structure_at_each_size() const {
+  constexpr size_t kEnoughToTell = 6;
+  std::map<std::vector<bool>, std::pair<size_t, std::set<std::string>>> by_answers;
+  for (size_t i = 0; i < examples_.size(); ++i) {
+    auto& [count, structures] = by_answers[answers_of(examples_[i])];
+    Hasher hasher;
+    for (const Hash& hash : structures_[i]) hasher.add(hash);
+    structures.insert(hasher.finish().str());
+    ++count;
+  }
+  return std::any_of(by_answers.begin(), by_answers.end(), [](const auto& one) {
+    const auto& [count, structures] = one.second;
+    return count >= kEnoughToTell && structures.size() * 2 > count;
+  });
 }
 
 Way CaseFinder::way(const Members& members, const Path& path) {
@@ -221,7 +138,8 @@ Way CaseFinder::way(const Members& members, const Path& path) {
     return structures_[member] == structures_[members[0]];
   });
   if (alike) return new_case(members, path);
-  auto [found, inside] = fork(members, path);
+  auto by_value = fork_by_value(members);
+  auto [found, inside] = by_value ? std::move(*by_value) : fork(members, path);
   const size_t index = cases_.forks.size();
   cases_.forks.push_back(std::move(found));
   Members outside;
@@ -247,9 +165,15 @@ Way CaseFinder::new_case(const Members& members, const Path& path) {
   // Formulas before a fork are those that hold for the examples on both sides.
   for (const auto& [index, holds] : path) {
     const Family& shared = befores_[index];
-    if (shared.example.inputs() != family.example.inputs()) continue;
+    if (cases_.forks[index].by_value && !family.value_sizes.empty())
+      throw UserError("[unify] '" + family.value_sizes[0].name +
+                      "' depends on values, in a program that takes other ways at " +
+                      cases_.forks[index].place + ": only one of both is supported");
+    std::set<const Node*> own;
+    for (const NodePtr& node : family.example.nodes()) own.insert(node.get());
     for (const NodePtr& node : shared.example.nodes())
-      if (const NodeFormulas& formulas = shared.formulas_of(*node); !formulas.empty())
+      if (const NodeFormulas& formulas = shared.formulas_of(*node);
+          own.contains(node.get()) && !formulas.empty())
         family.formulas.insert(node.get(), formulas);
   }
   if (!path.empty()) expect_examples_again(family, graphs);
@@ -258,12 +182,36 @@ Way CaseFinder::new_case(const Members& members, const Path& path) {
   return {true, cases_.cases.size() - 1};
 }
 
-std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, const Path& path) {
+size_t CaseFinder::common_nodes(const Members& members) const {
   size_t common = 0;
   const auto& first = structures_[members[0]];
   while (std::all_of(members.begin(), members.end(),
                      [&](size_t member) { return structures_[member][common] == first[common]; }))
     ++common;
+  return common;
+}
+
+std::optional<std::pair<Fork, CaseFinder::Members>> CaseFinder::fork_by_value(
+    const Members& members) {
+  const size_t common = common_nodes(members);
+  const Graph& first = examples_[members[0]];
+  Members inside;
+  std::set<std::string> questions;
+  for (const size_t member : members) {
+    const std::vector<NodePtr> nodes = inner_nodes(examples_[member]);
+    const std::optional<bool> answer =
+        common < nodes.size() ? bool_read_by(*nodes[common]) : std::nullopt;
+    if (!answer) return std::nullopt;
+    if (*answer) inside.push_back(member);
+    questions.insert(question_text(examples_[member], nodes, common));
+  }
+  if (questions.size() > 1) return std::nullopt;
+  befores_.push_back(before(members, common));
+  return std::pair(Fork{0, {}, {}, {}, place_of(first, common), true}, inside);
+}
+
+std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, const Path& path) {
+  const size_t common = common_nodes(members);
   std::vector<Members> parts;
   for (const size_t member : members) {
     const auto part = std::find_if(parts.begin(), parts.end(), [&](const Members& one) {
@@ -294,8 +242,9 @@ std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, co
     return {Fork{0, taken.condition, {}, {}, place}, holding};
   }
   throw UserError("[unify] " + what +
-                  "; no condition on sizes tells them apart. A branch on values has to be written "
-                  "with operators, as torch::where");
+                  "; no condition on sizes tells them apart, nor a bool that all of them read just "
+                  "before: write the comparison that decides with operators, as "
+                  "`(x > 0).item<bool>()`");
 }
 
 Family CaseFinder::before(const Members& members, size_t common) const {
@@ -409,14 +358,19 @@ void CaseFinder::expect_boundary(const SizeCondition& condition, const Family& b
 
 std::string CaseFinder::text_of_path(const Path& path) const {
   std::string text;
-  for (const auto& [index, holds] : path)
-    text += (text.empty() ? "" : " and ") + std::string(holds ? "" : "not ") +
-            print(cases_.forks[index].condition, Names(befores_[index].example));
+  for (const auto& [index, holds] : path) {
+    const Fork& fork = cases_.forks[index];
+    text += text.empty() ? "" : " and ";
+    text += fork.by_value
+                ? fork.place + " reads " + (holds ? "true" : "false")
+                : (holds ? "" : "not ") + print(fork.condition, Names(befores_[index].example));
+  }
   return text;
 }
 
 bool CaseFinder::is_on(const Path& path, const SizeValues& sizes) const {
   return std::all_of(path.begin(), path.end(), [&](const auto& step) {
+    if (cases_.forks[step.first].by_value) return true;
     const SizeCondition& condition = cases_.forks[step.first].condition;
     try {
       return holds(condition, sizes_before(befores_[step.first], {condition}, sizes)) ==
@@ -441,9 +395,27 @@ std::vector<FreeSize> CaseFinder::sizes_of(const Members& members) const {
   return sizes;
 }
 
+// Nobody can ask for an example that goes this way: sizes do not choose it.
+void CaseFinder::expect_enough_by_value(const std::vector<FreeSize>& sizes,
+                                        const Path& path) const {
+  for (const FreeSize& size : sizes) {
+    const std::set<int64_t> shown(size.shown.begin(), size.shown.end());
+    if (shown.size() == 1) continue;
+    if (shown.size() < kLeastExamples)
+      throw UserError("[unify] expected one number or at least " + std::to_string(kLeastExamples) +
+                      " different ones for " + size.name + " where " + text_of_path(path) +
+                      ", received " + list_of({shown.begin(), shown.end()}) +
+                      ": add an example that goes this way with another one");
+    if (*shown.begin() <= 1) refuse_one(size.name, *shown.begin());
+  }
+}
+
 void CaseFinder::expect_enough(const std::vector<FreeSize>& sizes, const Path& path) const {
   std::map<std::string, std::set<int64_t>> there;
   size_t nodes = 1;  // that are bound for each point
+  bool by_value = false;
+  for (const auto& [index, holds] : path) by_value = by_value || cases_.forks[index].by_value;
+  if (by_value) return expect_enough_by_value(sizes, path);
   for (const auto& [index, holds] : path)
     for_each_size(cases_.forks[index].condition, [&, of = index](const LazyTensor& tensor, size_t) {
       if (!is_input(*tensor.node)) nodes = std::max(nodes, befores_[of].example.size());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,11 @@ class CaseFinder {
 
   Way way(const Members& members, const Path& path);
   Way new_case(const Members& members, const Path& path);
+  // How many nodes all of these examples have in common.
+  size_t common_nodes(const Members& members) const;
+  // The fork where all of them read one bool, but not all the same; nothing: they part elsewhere.
+  std::optional<std::pair<Fork, Members>> fork_by_value(const Members& members);
+  bool has_other_structure_at_each_size() const;
   // A fork of these examples: behind their first nodes, as many as all have in common.
   std::pair<Fork, Members> fork(const Members& members, const Path& path);
   Family before(const Members& members, size_t common) const;
@@ -34,6 +40,7 @@ class CaseFinder {
 
   bool is_on(const Path& path, const SizeValues& sizes) const;
   std::vector<FreeSize> sizes_of(const Members& members) const;
+  void expect_enough_by_value(const std::vector<FreeSize>& sizes, const Path& path) const;
   void expect_enough(const std::vector<FreeSize>& sizes, const Path& path) const;
 
   const std::vector<Graph>& examples_;

@@ -2,32 +2,97 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "composit/family/bind.h"
 #include "composit/family/case_finder.h"
+#include "composit/family/merge_branches.h"
 #include "composit/ir/error.h"
 
 namespace composit {
 
+namespace {
+
+// Ways that cannot be arms of one branch are refused before anybody calls.
+void expect_branches(const Cases& cases) {
+  std::set<SizeValues> known;
+  for (const Family& family : cases.cases)
+    for (size_t i = 0; i == 0 || (!family.sizes.empty() && i < family.sizes[0].shown.size()); ++i) {
+      SizeValues sizes;
+      for (const FreeSize& size : family.sizes) sizes[size.name] = size.shown.at(i);
+      if (known.insert(sizes).second) composit::bind(cases, sizes);
+    }
+}
+
+}  // namespace
+
 Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& options) {
-  expect_examples(examples);
+  if (examples.empty()) expect_examples(examples);
   std::vector<Graph> closed;
   for (const Graph& example : examples) closed.push_back(without_incidentals(example));
   std::vector<FreeSize> sizes = free_sizes(closed);
   set_names(sizes, options.names);
+  if (!sizes.empty()) expect_examples(examples);
   Cases cases = CaseFinder(closed, std::move(sizes)).find();
-  if (cases.cases.size() == 1) expect_shown_apart(cases.cases[0].sizes);
+  if (cases.cases.size() == 1) {
+    expect_examples(examples);
+    expect_shown_apart(cases.cases[0].sizes);
+  }
+  if (std::any_of(cases.forks.begin(), cases.forks.end(),
+                  [](const Fork& fork) { return fork.by_value; }))
+    expect_branches(cases);
   return cases;
 }
 
-size_t case_at(const Cases& cases, const SizeValues& sizes) {
-  Way way{cases.forks.empty(), 0};
-  while (!way.is_case) {
+std::vector<size_t> cases_at(const Cases& cases, const SizeValues& sizes) {
+  std::vector<size_t> found;
+  std::vector<Way> ways = {{cases.forks.empty(), 0}};
+  while (!ways.empty()) {
+    const Way way = ways.back();
+    ways.pop_back();
+    if (way.is_case) {
+      found.push_back(way.index);
+      continue;
+    }
     const Fork& fork = cases.forks[way.index];
-    const auto size_of = sizes_before(cases.cases[fork.reader], {fork.condition}, sizes);
-    way = holds(fork.condition, size_of) ? fork.holds : fork.fails;
+    if (fork.by_value) {
+      ways.push_back(fork.fails);
+      ways.push_back(fork.holds);
+    } else {
+      const auto size_of = sizes_before(cases.cases[fork.reader], {fork.condition}, sizes);
+      ways.push_back(holds(fork.condition, size_of) ? fork.holds : fork.fails);
+    }
   }
-  return way.index;
+  return found;
+}
+
+std::vector<size_t> shown_cases_at(const Cases& cases, const SizeValues& sizes) {
+  const std::vector<size_t> all = cases_at(cases, sizes);
+  std::vector<size_t> shown;
+  for (const size_t number : all)
+    if (is_within(cases.cases[number], sizes)) shown.push_back(number);
+  return shown.empty() ? all : shown;
+}
+
+Graph bind(const Cases& cases, const SizeValues& sizes) {
+  std::vector<Graph> ways;
+  for (const size_t number : shown_cases_at(cases, sizes))
+    ways.push_back(composit::bind(cases.cases[number], sizes));
+  return merge_branches(ways);
+}
+
+std::vector<bool> answers_of(const Graph& graph) {
+  std::vector<bool> answers;
+  for (const NodePtr& effect : graph.effects())
+    if (const std::optional<bool> answer = bool_read_by(*effect)) answers.push_back(*answer);
+  return answers;
+}
+
+std::optional<size_t> case_of_answers(const Cases& cases, const SizeValues& sizes,
+                                      const std::vector<bool>& answers) {
+  for (const size_t number : cases_at(cases, sizes))
+    if (answers_of(cases.cases[number].example) == answers) return number;
+  return std::nullopt;
 }
 
 std::vector<FreeSize> hull_of(const Cases& cases) {
@@ -60,20 +125,19 @@ size_t first_example_of(const Cases& cases, size_t number) {
   return first;
 }
 
-void widen(Cases& cases, const SizeValues& sizes) {
-  widen(cases.cases[case_at(cases, sizes)], sizes);
-}
-
 std::vector<std::string> fork_lines(const Cases& cases) {
   const auto text = [](const Way& way) {
     return (way.is_case ? "case " : "fork ") + std::to_string(way.index + 1);
   };
   std::vector<std::string> lines;
   for (const Fork& fork : cases.forks)
-    lines.push_back((cases.forks.size() == 1 ? "" : text({false, lines.size()}) + ": ") +
-                    print(fork.condition, Names(cases.cases[fork.reader].example)) + ": " +
-                    text(fork.holds) + ", otherwise " + text(fork.fails) + ", from " + fork.place +
-                    " on");
+    lines.push_back(
+        (cases.forks.size() == 1 ? "" : text({false, lines.size()}) + ": ") +
+        (fork.by_value
+             ? fork.place + " reads true: " + text(fork.holds) + ", false: " + text(fork.fails)
+             : print(fork.condition, Names(cases.cases[fork.reader].example)) + ": " +
+                   text(fork.holds) + ", otherwise " + text(fork.fails) + ", from " + fork.place +
+                   " on"));
   return lines;
 }
 

@@ -1,15 +1,19 @@
-// Programs whose structure depends on sizes: a family for each structure, chosen by conditions.
+// Programs whose structure depends on sizes or on values: a family for each structure, chosen by
+// conditions on sizes, or by answers about values that the program reads.
 //
 //   Cases cases = unify_cases(graphs, {.names = {"batch", "tokens"}});
 //   cases.forks[0];           // mod(size(%x, 1), 8) == 0: case 1, otherwise case 2
-//   Graph graph = composit::bind(cases.cases[case_at(cases, sizes)], sizes);
+//   Graph graph = bind(cases, sizes);
 //
-// Examples of equal structure are unified: see unify.h. Where structures part, the condition is the
+// Examples of equal structure are unified: see unify.h. Where structures part behind a bool that
+// the examples read differently, the answer chooses, and `bind` makes a branch of it: see
+// merge_branches.h. Where they part elsewhere, the condition is the
 // simplest one that tells the examples on both sides apart, over sizes of inputs and of values
 // before that place. As long as another condition fits as well and gives another answer within the
 // range that was shown, one more example is asked for; then some at the border of the condition.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +35,7 @@ struct Fork {
   SizeCondition condition;  // what decides
   Way holds, fails;         // where it holds, and where not
   std::string place;        // "%pad = aten::pad at model.cpp:12": the first node that differs
+  bool by_value = false;    // no condition on sizes decides, but the bool that is read there
 };
 
 struct Cases {
@@ -49,8 +54,14 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
 SizeFormula::SizeOf sizes_before(const Family& family, const std::vector<SizeCondition>& conditions,
                                  const SizeValues& sizes);
 
-// The case at these sizes; whatever was shown.
-size_t case_at(const Cases& cases, const SizeValues& sizes);
+// The case at these sizes, or those that answers choose between; whatever was shown.
+std::vector<size_t> cases_at(const Cases& cases, const SizeValues& sizes);
+// Those of them that were shown at these sizes or around; all of them if none was.
+std::vector<size_t> shown_cases_at(const Cases& cases, const SizeValues& sizes);
+
+// The graph at these sizes, with a branch for each answer that was shown with both of its ways
+// there. UserError as of `bind` for a family, and of `merge_branches`.
+Graph bind(const Cases& cases, const SizeValues& sizes);
 
 // Numbers for all free sizes within their ranges: all of them if they are few, or else those that
 // differ from what was shown first in one size, and some others.
@@ -65,8 +76,11 @@ std::string print(const Cases& cases, const PrintOptions& options = {});
 // The first example of a case, by number.
 size_t first_example_of(const Cases& cases, size_t number);
 
-// Takes these sizes into the range of the case that they belong to: see `widen` of a family.
-void widen(Cases& cases, const SizeValues& sizes);
+// The bools that a program reads on its way, in order.
+std::vector<bool> answers_of(const Graph& graph);
+// The case at these sizes whose program reads these answers; nothing: no example showed it.
+std::optional<size_t> case_of_answers(const Cases& cases, const SizeValues& sizes,
+                                      const std::vector<bool>& answers);
 
 // "mod(size(%x, 1), 8) == 0: case 1, otherwise case 2, from %pad = aten::pad at model.cpp:12 on"
 std::vector<std::string> fork_lines(const Cases& cases);

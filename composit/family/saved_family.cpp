@@ -13,20 +13,24 @@ namespace {
 
 // The properties of graph.txt that hold the sizes of a family, and the conditions of cases.
 constexpr const char *kSizes = "sizes", *kForks = "forks";
+// In place of a condition: the bool that the program reads at that place decides.
+constexpr const char* kAnswer = "answer";
 
 // "case 1"
-std::string text_of(const Way& way) {
+std::string words_for(const Way& way) {
   return (way.is_case ? "case " : "fork ") + std::to_string(way.index + 1);
 }
 
 // A line per fork: the case whose values the condition reads, the condition, where its ways lead,
 // and the place.
-std::string text_of(const Cases& cases) {
+std::string text_of_forks(const Cases& cases) {
   std::string text;
   for (const Fork& fork : cases.forks) {
     text += "in case " + std::to_string(fork.reader + 1) + ": ";
-    text += print(fork.condition, Names(cases.cases[fork.reader].example)) + ": ";
-    text += text_of(fork.holds) + ", " + text_of(fork.fails) + " at ";
+    text +=
+        fork.by_value ? kAnswer : print(fork.condition, Names(cases.cases[fork.reader].example));
+    text += " : ";
+    text += words_for(fork.holds) + ", " + words_for(fork.fails) + " at ";
     append_quoted(text, fork.place);
     text += "\n";
   }
@@ -57,10 +61,12 @@ void read_forks(const std::string& text, Cases& cases) {
     fork.reader = read_index(lexer, cases.cases.size());
     lexer.expect(":");
     const auto values = values_by_name(cases.cases[fork.reader].example);
-    fork.condition = read_condition(lexer, [&](std::string_view name) {
-      const auto found = values.find(std::string(name));
-      return found == values.end() ? LazyTensor() : found->second;
-    });
+    fork.by_value = lexer.accept(kAnswer);
+    if (!fork.by_value)
+      fork.condition = read_condition(lexer, [&](std::string_view name) {
+        const auto found = values.find(std::string(name));
+        return found == values.end() ? LazyTensor() : found->second;
+      });
     lexer.expect(":");
     fork.holds = read_way(lexer, cases.cases.size(), count);
     lexer.expect(",");
@@ -94,7 +100,7 @@ SavedCapture with_family(std::vector<SavedCapture> examples, const Cases& family
   SavedCapture whole = with_case(std::move(examples.at(0)), family.cases.at(0));
   for (size_t number = 1; number < family.cases.size(); ++number)
     whole.cases.push_back(with_case(std::move(examples.at(number)), family.cases[number]));
-  if (!family.forks.empty()) whole.properties[kForks] = text_of(family);
+  if (!family.forks.empty()) whole.properties[kForks] = text_of_forks(family);
   return whole;
 }
 
@@ -132,9 +138,19 @@ Array resized(const Array& array, const Dims& sizes) {
 
 SavedCapture bound_capture(const SavedCapture& saved, const Cases& family,
                            const SizeValues& sizes) {
-  const size_t number = case_at(family, sizes);
-  SavedCapture bound = number == 0 ? saved : saved.cases.at(number - 1);
-  bound.graph = bind(family.cases[number], sizes);
+  const std::vector<size_t> ways = shown_cases_at(family, sizes);
+  const auto capture_of = [&](size_t number) -> const SavedCapture& {
+    return number == 0 ? saved : saved.cases.at(number - 1);
+  };
+  SavedCapture bound = capture_of(ways.at(0));
+  for (const size_t way : ways) {
+    const SavedCapture& other = capture_of(way);
+    bound.weights.insert(other.weights.begin(), other.weights.end());
+    for (const std::string& schema : other.schemas)
+      if (std::count(bound.schemas.begin(), bound.schemas.end(), schema) == 0)
+        bound.schemas.push_back(schema);
+  }
+  bound.graph = composit::bind(family, sizes);
   bound.formulas = {};
   bound.cases.clear();
   bound.properties.erase(kSizes);

@@ -97,8 +97,7 @@ class Emitter {
       const ValueId value = routine.inputs[i];
       if (read_.contains(value) || read_before.contains(value)) add_weight(i);
     }
-    for (const text::Function& one : called_functions(plan_))
-      source_.called += "\n" + text::str(definition(one));
+    source_.called = functions();
     source_.run = function("run", run_parameters(), body);
     source_.prepare = function("prepare", prepare_parameters(), prepare);
     source_.structs = text::str(weights());
@@ -108,6 +107,15 @@ class Emitter {
   }
 
  private:
+  // Kernels that call functions have their sizes as types, and so have these.
+  std::string functions() const {
+    const text::OpenNumbers closed(false);
+    std::string all;
+    for (const text::Function& one : called_functions(plan_))
+      all += "\n" + text::str(definition(one));
+    return all;
+  }
+
   void add_weight(size_t input) {
     const ValueId value = plan_.routine.inputs[input];
     source_.weights.push_back(input);

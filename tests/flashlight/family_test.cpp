@@ -300,5 +300,27 @@ TEST(Family, ArgumentsAreThoseOfTheExamples) {
               HasSubstr("expected 2 axes, received 3"));
 }
 
+// LibTorch's linear chooses its kernel by what requires a gradient, and so does that of a loaded
+// family.
+TEST(Family, LoadedHasEagersBitsOfALinearOverWhatIsNotContiguous) {
+  torch::manual_seed(5);
+  torch::NoGradGuard no_grad;
+  torch::nn::Linear first(8, 8), second(8, 8);
+  const auto program = [&](const at::Tensor& x) {
+    const at::Tensor y = torch::relu(first->forward(x)).transpose(0, 1).contiguous();
+    return second->forward(y.transpose(0, 1));
+  };
+  const auto input = [](int64_t batch, int64_t tokens) { return torch::rand({batch, tokens, 8}); };
+  const auto family =
+      trace_family(program, example(input(2, 4)), example(input(3, 7)), example(input(5, 6)));
+  const auto folder = std::filesystem::path(testing::TempDir()) / "family_of_linears";
+  family.save(folder);
+  const auto loaded = load_family(folder);
+  for (int i = 0; i < 4; ++i) {
+    const at::Tensor x = input(3, 4 + i);
+    EXPECT_TRUE(torch::equal(loaded(x).at(0), program(x)));
+  }
+}
+
 }  // namespace
 }  // namespace flashlight

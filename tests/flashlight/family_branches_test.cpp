@@ -1,0 +1,194 @@
+// Programs that branch on values: examples of both ways are one family, with the bits of eager on
+// inputs that nobody showed; an answer that nobody showed is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+
+#include "flashlight/compiled_family.h"
+#include "flashlight/family.h"
+#include "tests/user_error.h"
+
+namespace flashlight {
+namespace {
+
+using composit::user_error;
+using testing::Contains;
+using testing::HasSubstr;
+using Tensors = std::vector<at::Tensor>;
+
+// Sums of `positive_of` are greater than 0, those of `negative_of` less.
+at::Tensor positive_of(int64_t batch, int64_t tokens) {
+  return torch::rand({batch, tokens, 8}) + 0.1;
+}
+at::Tensor negative_of(int64_t batch, int64_t tokens) { return -positive_of(batch, tokens); }
+
+template <class Program, class Run>
+void expect_bits(const Program& program, const Run& run, const Tensors& inputs) {
+  for (const at::Tensor& x : inputs)
+    EXPECT_TRUE(torch::equal(run(x.clone()), program(x.clone()))) << x.sizes() << x.sum();
+}
+
+// Layers that one way needs and another does not; a write in place in one of them.
+struct TwoWays {
+  mutable torch::nn::Linear first{8, 8}, second{8, 8}, last{8, 3};
+
+  at::Tensor operator()(const at::Tensor& x) const {
+    at::Tensor y = first->forward(x);
+    if ((x.sum() > 0).item<bool>()) {
+      y = torch::relu(second->forward(y)).transpose(0, 1).contiguous().transpose(0, 1);
+    } else {
+      y = y * 2;
+      y.select(1, 0).add_(1);
+    }
+    return last->forward(y);
+  }
+};
+
+class Branches : public testing::Test {
+ protected:
+  Branches() { torch::manual_seed(3); }
+  torch::NoGradGuard no_grad_;
+  TwoWays program_;
+};
+
+TEST_F(Branches, BothWaysHaveEagersBits) {
+  const auto family =
+      trace_family(program_, example(positive_of(2, 4)), example(negative_of(2, 4)));
+  expect_bits(program_, family,
+              {positive_of(2, 4), negative_of(2, 4), positive_of(2, 4), negative_of(2, 4)});
+  EXPECT_THAT(family.assumptions(), Contains(HasSubstr("reads true: case 1, false: case 2")));
+  const CheckReport report = family.check(negative_of(2, 4));
+  EXPECT_TRUE(report) << str(report);
+}
+
+TEST_F(Branches, AtAllSizes) {
+  const auto family =
+      trace_family(program_, example(positive_of(2, 16)), example(positive_of(3, 23)),
+                   example(positive_of(5, 12)), example(negative_of(3, 11)),
+                   example(negative_of(2, 17)), example(negative_of(6, 22)));
+  for (const auto& [batch, tokens] : {std::pair{4, 21}, {2, 13}, {5, 19}})
+    expect_bits(program_, family, {positive_of(batch, tokens), negative_of(batch, tokens)});
+}
+
+TEST_F(Branches, AWayIsKnownWhereItWasShown) {
+  const auto family =
+      trace_family(program_, example(positive_of(2, 16)), example(positive_of(3, 23)),
+                   example(positive_of(5, 12)), example(negative_of(3, 16)));
+  expect_bits(program_, family, {positive_of(4, 21), negative_of(3, 16), positive_of(3, 16)});
+  EXPECT_THAT(user_error([&] { family(negative_of(4, 21)); }).value_or(""),
+              HasSubstr("[replay] guard: "));
+}
+
+TEST_F(Branches, BackendsGoBothWays) {
+  const auto family =
+      trace_family(program_, example(positive_of(2, 4)), example(negative_of(2, 4)));
+  for (const CompileSettings& settings :
+       {CompileSettings{.backend = Cpp{}}, CompileSettings{.backend = Mosaic{}}}) {
+    const auto fast = compile(family, settings);
+    for (const at::Tensor& x : {positive_of(2, 4), negative_of(2, 4), negative_of(2, 4)})
+      EXPECT_TRUE(torch::allclose(fast(x), program_(x), 1e-5, 1e-6));
+    EXPECT_EQ(fast.programs(), 1U);
+  }
+}
+
+TEST(BranchesWithGradients, AreAutograds) {
+  torch::manual_seed(4);
+  const TwoWays program;
+  const auto family = trace_family(program, example(positive_of(2, 4)), example(negative_of(2, 4)));
+  const auto compiled = compile(family, {.backend = Mosaic{}});
+  for (const at::Tensor& x : {positive_of(2, 4), negative_of(2, 4)}) {
+    const Tensors weights = {program.first->weight, program.last->weight};
+    const Tensors expected = torch::autograd::grad({program(x).square().sum()}, weights);
+    const Tensors received = torch::autograd::grad({compiled(x).square().sum()}, weights);
+    for (size_t i = 0; i < weights.size(); ++i)
+      EXPECT_TRUE(torch::allclose(received[i], expected[i], 1e-4, 1e-5));
+  }
+}
+
+TEST_F(Branches, NestedAndEarlyReturn) {
+  const auto program = [this](const at::Tensor& x) {
+    const at::Tensor y = program_.first->forward(x);
+    if ((x.sum() < -100).item<bool>()) return y;
+    at::Tensor z = torch::tanh(y);
+    if (x.select(0, 0).lt(0).any().item<bool>()) {
+      z = z + 1;
+      if ((z.mean() > 1).item<bool>()) z = z * y;
+    }
+    return z * 2;
+  };
+  const Tensors shown = {positive_of(2, 4), negative_of(2, 4), negative_of(2, 4) * 100,
+                         torch::randn({2, 4, 8}), torch::randn({2, 4, 8})};
+  const auto family = trace_family(program, example(shown[0]), example(shown[1]), example(shown[2]),
+                                   example(shown[3]), example(shown[4]));
+  Tensors others = {positive_of(2, 4), negative_of(2, 4) * 100};
+  for (int i = 0; i < 6; ++i) others.push_back(torch::randn({2, 4, 8}));
+  expect_bits(program, family, others);
+}
+
+TEST_F(Branches, AnArmMayWriteState) {
+  at::Tensor total = torch::zeros({8}), count = torch::zeros({});
+  const auto program = [&](const at::Tensor& x) {
+    if (x.isfinite().all().item<bool>()) {
+      total.add_(x.sum(0).sum(0));
+      count += 1;
+    }
+    return total / count.clamp_min(1);
+  };
+  const at::Tensor broken = positive_of(2, 4) / 0;
+  const auto family = trace_family(program, example(positive_of(2, 4)), example(broken));
+  const at::Tensor x = positive_of(2, 4);
+  const at::Tensor total_before = total.clone(), count_before = count.clone();
+  const at::Tensor expected = program(x);
+  const at::Tensor total_after = total.clone();
+  total.copy_(total_before);
+  count.copy_(count_before);
+  EXPECT_TRUE(torch::equal(family(broken), total / count));
+  EXPECT_TRUE(torch::equal(total, total_before));
+  EXPECT_TRUE(torch::equal(family(x), expected));
+  EXPECT_TRUE(torch::equal(total, total_after));
+  EXPECT_TRUE(torch::equal(count, count_before + 1));
+}
+
+TEST_F(Branches, AnAnswerNobodyShowedIsRefused) {
+  const auto program = [](const at::Tensor& x) {
+    if ((x.sum() > 0).item<bool>()) return (x.max() > 5).item<bool>() ? x * 3 : x * 2;
+    return x;
+  };
+  auto family = trace_family(program, example(positive_of(2, 4)), example(negative_of(2, 4)));
+  const at::Tensor large = positive_of(2, 4) * 100;
+  EXPECT_THAT(user_error([&] { family(large); }).value_or(""), HasSubstr("[replay] guard: "));
+  const CheckReport report = family.check(large);
+  EXPECT_THAT(report.error, HasSubstr("the program goes a way that no example shows"));
+  family.extend(large);
+  expect_bits(program, family, {large, positive_of(2, 4), negative_of(2, 4)});
+}
+
+TEST_F(Branches, SavedAndLoaded) {
+  const auto family =
+      trace_family(program_, example(positive_of(2, 4)), example(negative_of(2, 4)));
+  const auto folder = std::filesystem::path(testing::TempDir()) / "family_with_branches";
+  family.save(folder);
+  const auto loaded = load_family(folder);
+  for (const at::Tensor& x : {positive_of(2, 4), negative_of(2, 4)})
+    EXPECT_TRUE(torch::equal(loaded(x).at(0), program_(x)));
+}
+
+TEST_F(Branches, Refused) {
+  const auto by_number = [](const at::Tensor& x) { return x.sum().item<float>() > 0 ? x * 2 : x; };
+  EXPECT_THAT(user_error([&] {
+                trace_family(by_number, example(positive_of(2, 4)), example(negative_of(2, 4)));
+              }).value_or(""),
+              HasSubstr("write the comparison that decides with operators"));
+  const auto drawn = [](const at::Tensor& x) {
+    return (x.sum() > 0).item<bool>() ? x * torch::rand({8}) : x;
+  };
+  EXPECT_THAT(user_error([&] {
+                trace_family(drawn, example(positive_of(2, 4)), example(negative_of(2, 4)));
+              }).value_or(""),
+              HasSubstr("draws, or has another effect, in one of them only"));
+}
+
+}  // namespace
+}  // namespace flashlight
