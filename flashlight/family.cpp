@@ -140,7 +140,7 @@ CaptureBase FamilyBase::at(const SizeValues& sizes) const {
   std::vector<CaptureBase> ways;
   for (const size_t number : composit::shown_cases_at(state_->cases, sizes))
     ways.push_back(case_number(number).example);
-  CaptureBase capture = FamilyMaker::bound(ways, composit::bind(state_->cases, sizes));
+  CaptureBase capture = FamilyMaker::bound(ways, composit::graph_at(state_->cases, sizes));
   if (state_->bound.size() >= kMostBound) state_->bound.erase(state_->bound.begin());
   state_->bound.emplace(sizes, capture);
   return capture;

@@ -58,7 +58,7 @@ std::vector<Graph> shown_of(const composit::Cases& cases, const CaseNumbers& num
   std::vector<Graph> graphs;
   for (const size_t place : places_in(all.size())) {
     try {
-      graphs.push_back(composit::bind(cases, all[place]));
+      graphs.push_back(composit::graph_at(cases, all[place]));
     } catch (const UserError&) {  // a call at these sizes will say so
     }
   }

@@ -20,7 +20,7 @@ void expect_branches(const Cases& cases) {
     for (size_t i = 0; i == 0 || (!family.sizes.empty() && i < family.sizes[0].shown.size()); ++i) {
       SizeValues sizes;
       for (const FreeSize& size : family.sizes) sizes[size.name] = size.shown.at(i);
-      if (known.insert(sizes).second) composit::bind(cases, sizes);
+      if (known.insert(sizes).second) graph_at(cases, sizes);
     }
 }
 
@@ -74,10 +74,10 @@ std::vector<size_t> shown_cases_at(const Cases& cases, const SizeValues& sizes) 
   return shown.empty() ? all : shown;
 }
 
-Graph bind(const Cases& cases, const SizeValues& sizes) {
+Graph graph_at(const Cases& cases, const SizeValues& sizes) {
   std::vector<Graph> ways;
   for (const size_t number : shown_cases_at(cases, sizes))
-    ways.push_back(composit::bind(cases.cases[number], sizes));
+    ways.push_back(bind(cases.cases[number], sizes));
   return merge_branches(ways);
 }
 

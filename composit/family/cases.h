@@ -3,10 +3,10 @@
 //
 //   Cases cases = unify_cases(graphs, {.names = {"batch", "tokens"}});
 //   cases.forks[0];           // mod(size(%x, 1), 8) == 0: case 1, otherwise case 2
-//   Graph graph = bind(cases, sizes);
+//   Graph graph = graph_at(cases, sizes);
 //
 // Examples of equal structure are unified: see unify.h. Where structures part behind a bool that
-// the examples read differently, the answer chooses, and `bind` makes a branch of it: see
+// the examples read differently, the answer chooses, and `graph_at` makes a branch of it: see
 // merge_branches.h. Where they part elsewhere, the condition is the
 // simplest one that tells the examples on both sides apart, over sizes of inputs and of values
 // before that place. As long as another condition fits as well and gives another answer within the
@@ -61,7 +61,7 @@ std::vector<size_t> shown_cases_at(const Cases& cases, const SizeValues& sizes);
 
 // The graph at these sizes, with a branch for each answer that was shown with both of its ways
 // there. UserError as of `bind` for a family, and of `merge_branches`.
-Graph bind(const Cases& cases, const SizeValues& sizes);
+Graph graph_at(const Cases& cases, const SizeValues& sizes);
 
 // Numbers for all free sizes within their ranges: all of them if they are few, or else those that
 // differ from what was shown first in one size, and some others.

@@ -150,7 +150,7 @@ SavedCapture bound_capture(const SavedCapture& saved, const Cases& family,
       if (std::count(bound.schemas.begin(), bound.schemas.end(), schema) == 0)
         bound.schemas.push_back(schema);
   }
-  bound.graph = composit::bind(family, sizes);
+  bound.graph = graph_at(family, sizes);
   bound.formulas = {};
   bound.cases.clear();
   bound.properties.erase(kSizes);

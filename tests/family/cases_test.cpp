@@ -51,7 +51,7 @@ double expect_right_or_refused(const Program& program, const Cases& cases) {
     ++all;
     std::optional<Graph> bound;
     try {
-      bound = composit::bind(cases, sizes);
+      bound = graph_at(cases, sizes);
     } catch (const UserError&) {
       continue;
     }
