@@ -203,7 +203,7 @@ FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
   all_examples.push_back(there);
   const CaptureBase named =
       FamilyMaker::with_common_names(std::move(all_examples), is_by_value(state_->cases)).back();
-  const Graph program = composit::without_incidentals(FamilyMaker::graph_of(named));
+  const Graph program = composit::in_form(state_->cases, FamilyMaker::graph_of(named));
   result.answers = composit::answers_of(program);
   const auto number = composit::case_of_answers(state_->cases, result.sizes, result.answers);
   const std::vector<size_t> all = composit::cases_at(state_->cases, result.sizes);
@@ -303,6 +303,7 @@ void add_lines(const composit::Family& family, const std::string& which,
 
 std::vector<std::string> FamilyBase::assumptions() const {
   std::vector<std::string> lines = composit::fork_lines(state_->cases);
+  for (const composit::LoopShape& loop : state_->cases.loops) lines.push_back(print(loop));
   for (std::string& line : lines) line = "fitted: " + line;
   const auto& cases = state_->cases.cases;
   for (size_t i = 0; i < cases.size(); ++i)

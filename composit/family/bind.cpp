@@ -25,6 +25,24 @@ std::string place_of(const Node& node) {
                   place_of(*size.value.node) + ", which depends on values");
 }
 
+const Symbol kCond("composit::cond"), kWhile("composit::while_loop"), kScan("composit::scan"),
+    kMap("composit::map");
+
+// The types of what a branch or loop hands to its regions: dense. composit/ops/control_flow.h says
+// which operands these are.
+std::vector<Type> types_for_regions(Symbol op, const NodeSpec& spec) {
+  std::vector<Type> types;
+  const size_t sequences = op == kScan ? 1 : op == kMap ? 0 : spec.arguments.size();
+  const size_t trips = op == kScan ? 3 : spec.arguments.size();
+  for (size_t a = op == kCond ? 1 : 0; a < std::min(trips, spec.arguments.size()); ++a)
+    for (uint32_t i = 0; i < spec.arguments[a].size; ++i) {
+      const Type& type = spec.operands.at(spec.arguments[a].begin + i).type();
+      const auto slot = type.sizes.begin() + (a == sequences ? 1 : 0);
+      types.push_back(tensor_type(type.dtype, {slot, type.sizes.end()}));
+    }
+  return types;
+}
+
 class Binder {
  public:
   Binder(const Family& family, const Graph& graph, const std::vector<int64_t>& value_sizes)
@@ -156,8 +174,18 @@ class Binder {
       if (is_defined(inferred[i])) sizes[i] = inferred[i].sizes;
   }
 
+  Region bound_region(const Region& region, const std::vector<Type>& types) const {
+    return std::make_shared<const Graph>(Binder(family_, *region, value_sizes_).run(types).graph);
+  }
+
   // A recorded body takes the operands that are there.
   void bind_regions(const Node& example, NodeSpec& spec) const {
+    if (has_typed_regions(example)) {
+      const std::vector<Type> types = types_for_regions(example.op(), spec);
+      for (NamedAttribute& attribute : spec.attributes)
+        if (const auto* region = attribute.value.get_if<Region>(); region != nullptr && *region)
+          attribute.value = bound_region(*region, types);
+    }
     for (NamedAttribute& attribute : spec.execution) {
       const auto* region = attribute.value.get_if<Region>();
       if (region == nullptr || *region == nullptr) continue;
@@ -167,8 +195,7 @@ class Binder {
       if (types.size() != (*region)->inputs().size())
         throw UserError("[bind] " + place_of(example) + ": its region '" + attribute.name.str() +
                         "' does not take its operands");
-      Binding inner = Binder(family_, **region, value_sizes_).run(types);
-      attribute.value = std::make_shared<const Graph>(std::move(inner.graph));
+      attribute.value = bound_region(*region, types);
     }
   }
 
@@ -226,6 +253,11 @@ Type resized(const Type& example, const Dims& sizes) {
 }
 
 }  // namespace
+
+bool has_typed_regions(const Node& node) {
+  const Symbol op = node.op();
+  return op == kCond || op == kWhile || op == kScan || op == kMap;
+}
 
 LazyTensor Binding::of(const LazyTensor& value) const {
   const LazyTensors* found = value ? values.find(value.node.get()) : nullptr;

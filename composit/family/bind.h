@@ -42,6 +42,9 @@ struct Binding {
 Binding bind_types(const Family& family, const std::vector<Type>& types,
                    const std::vector<int64_t>& value_sizes = {});
 
+// True for branches and loops: the types that their regions take follow from their operands.
+bool has_typed_regions(const Node& node);
+
 // The part of the example that these values need, with what formulas in it read.
 Graph part_of(const Family& family, const LazyTensors& values);
 // The same as `bind_types` for a part of the example: a graph of fewer outputs, without effects. It

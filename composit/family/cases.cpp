@@ -30,17 +30,20 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
   if (examples.empty()) expect_examples(examples);
   std::vector<Graph> closed;
   for (const Graph& example : examples) closed.push_back(without_incidentals(example));
+  const std::vector<LoopShape> loops = loops_of(closed);
+  for (Graph& example : closed) example = rolled(example, loops);
   std::vector<FreeSize> sizes = free_sizes(closed);
   set_names(sizes, options.names);
   if (!sizes.empty()) expect_examples(examples);
   Cases cases = CaseFinder(closed, std::move(sizes)).find();
   if (cases.cases.size() == 1) {
-    expect_examples(examples);
+    if (loops.empty()) expect_examples(examples);
     expect_shown_apart(cases.cases[0].sizes);
   }
   if (std::any_of(cases.forks.begin(), cases.forks.end(),
                   [](const Fork& fork) { return fork.by_value; }))
     expect_branches(cases);
+  cases.loops = loops;
   return cases;
 }
 
@@ -79,6 +82,10 @@ Graph graph_at(const Cases& cases, const SizeValues& sizes) {
   for (const size_t number : shown_cases_at(cases, sizes))
     ways.push_back(bind(cases.cases[number], sizes));
   return merge_branches(ways);
+}
+
+Graph in_form(const Cases& cases, const Graph& graph) {
+  return rolled(without_incidentals(graph), cases.loops);
 }
 
 std::vector<bool> answers_of(const Graph& graph) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "composit/family/family.h"
+#include "composit/family/roll_loops.h"
 #include "composit/family/size_condition.h"
 #include "composit/family/unify.h"
 
@@ -43,6 +44,7 @@ struct Cases {
   std::vector<Fork> forks;    // the first is asked first; none: one case
   // By example, the case that it belongs to.
   std::vector<size_t> case_of_example;
+  std::vector<LoopShape> loops;  // that graphs of the program have; not saved
 };
 
 // UserError as of `unify`, and where no condition on sizes tells structures apart; ExampleWanted
@@ -76,6 +78,8 @@ std::string print(const Cases& cases, const PrintOptions& options = {});
 // The first example of a case, by number.
 size_t first_example_of(const Cases& cases, size_t number);
 
+// A capture of the program in the form of `family.example`: without incidentals, loops rolled.
+Graph in_form(const Cases& cases, const Graph& graph);
 // The bools that a program reads on its way, in order.
 std::vector<bool> answers_of(const Graph& graph);
 // The case at these sizes whose program reads these answers; nothing: no example showed it.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "composit/family/family.h"
+#include "composit/family/local_hash.h"
 #include "composit/ir/error.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ir/transform.h"
@@ -20,24 +21,6 @@ const Symbol kEffectPlace("effect"), kRead("aten::_local_scalar_dense");
 
 constexpr size_t kNowhere = std::numeric_limits<size_t>::max();
 
-// Everything of a node but its operands and its place among effects.
-Hash local_hash(const Node& node) {
-  Hasher hasher;
-  hasher.add(std::string_view(node.op().str()));
-  for (const Argument& argument : node.arguments()) {
-    hasher.add(static_cast<uint64_t>(argument.kind));
-    hasher.add(uint64_t{argument.size});
-  }
-  for (const Attributes* attributes : {&node.attributes(), &node.execution()})
-    for (const NamedAttribute& attribute : *attributes) {
-      if (attribute.name == kEffectPlace) continue;
-      hasher.add(std::string_view(attribute.name.str()));
-      attribute.value.add_to(hasher);
-    }
-  for (const Type& type : node.outputs()) type.add_to(hasher);
-  return hasher.finish();
-}
-
 std::string place_of(const Graph& graph, const Node& node) { return describe(node, Names(graph)); }
 
 // The number that a guard of these operands asks about.
@@ -50,9 +33,9 @@ LazyTensor number_of(const Guard& guard, const Node& node, const LazyTensors& op
 }
 
 // One of the two captures: what it does behind the branch.
-class Way {
+class Side {
  public:
-  Way(const Graph& graph, const NodePtr& question, const FlatMap<Hash, std::monostate>& others)
+  Side(const Graph& graph, const NodePtr& question, const FlatMap<Hash, std::monostate>& others)
       : graph(graph) {
     FlatMap<const Node*, std::monostate> before;
     for (const NodePtr& node : graph.nodes()) {
@@ -191,7 +174,7 @@ class Merger {
   };
 
   void find_guards() {
-    for (const Way* way : {&a_, &b_})
+    for (const Side* way : {&a_, &b_})
       for (size_t i = 0; i + tail_ < way->rest.size(); ++i) {
         const NodePtr& node = way->rest[i];
         if (node->effect() < 0) continue;
@@ -259,7 +242,7 @@ class Merger {
   }
 
   // The nodes of an arm made anew, with what both ways share taken from the first.
-  Copies copies_of(const Way& way) const {
+  Copies copies_of(const Side& way) const {
     Copies copies;
     for (size_t i = 0; i + tail_ < way.rest.size(); ++i) {
       const Node& node = *way.rest[i];
@@ -270,12 +253,12 @@ class Merger {
     }
     return copies;
   }
-  LazyTensor value_in(const Way& way, const Copies& copies, const LazyTensor& value) const {
+  LazyTensor value_in(const Side& way, const Copies& copies, const LazyTensor& value) const {
     if (!value) return {};
     if (way.depth(value) == kNowhere) return shared(value);
     return {*copies.find(value.node.get()), value.index};
   }
-  LazyTensors operands_in(const Way& way, const Copies& copies, const Node& node) const {
+  LazyTensors operands_in(const Side& way, const Copies& copies, const Node& node) const {
     LazyTensors operands;
     for (const LazyTensor& operand : node.operands())
       operands.push_back(value_in(way, copies, operand));
@@ -284,7 +267,7 @@ class Merger {
   }
 
   // A view of memory reads strides, and an arm takes what comes from outside as dense.
-  void expect_plain_memory(const Way& way, const Node& node) const {
+  void expect_plain_memory(const Side& way, const Node& node) const {
     const std::string& op = node.op().str();
     const bool reads_memory = op.starts_with("aten::as_strided") ||
                               op.starts_with("composit::storage") || node.find_run("views");
@@ -296,14 +279,14 @@ class Merger {
   }
 
   void make_branch() {
-    const auto arm = [&](const Way& way, bool is_first) {
+    const auto arm = [&](const Side& way, bool is_first) {
       return [this, &way, is_first](const LazyTensors&) {
         const Copies copies = copies_of(way);
         LazyTensors results;
         for (const End& join : joins_)
           results.push_back(value_in(way, copies, is_first ? join.first : join.second));
         for (const ArmGuard& guard : guards_) {
-          const Way& own = guard.of_first ? a_ : b_;
+          const Side& own = guard.of_first ? a_ : b_;
           if (guard.of_first == is_first)
             results.push_back(
                 number_of(*guard.guard, *guard.node, operands_in(own, copies, *guard.node)));
@@ -418,7 +401,7 @@ class Merger {
 
   const NodePtr question_;
   const bool first_is_true_;
-  const Way a_, b_;
+  const Side a_, b_;
   std::vector<End> ends_;  // results, then what is written
   std::vector<std::pair<LazyTensor, End>> mutations_;
   FlatMap<Hash, NodePtr> shared_;  // nodes before the branch, one of each

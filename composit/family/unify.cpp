@@ -186,7 +186,7 @@ class Unifier {
       same = same && *regions.back() == *regions[0];
     }
     if (same) return;
-    if (of == IntegerFormula::Of::attribute)
+    if (of == IntegerFormula::Of::attribute && !has_typed_regions(node))
       refuse(node, "its regions differ between examples, and are part of its meaning");
     Unifier(family_, doubts_).unify(regions);
   }

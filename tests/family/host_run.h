@@ -29,6 +29,12 @@ inline Array array_of(const Floats& values) {
                         values.data());
 }
 
+inline Floats floats_of(const Array& array) {
+  Floats values(static_cast<size_t>(array.type().numel()));
+  std::memcpy(values.data(), array.contiguous().data(), values.size() * sizeof(float));
+  return values;
+}
+
 // One run of a program over %x, and what it reads on the host.
 class HostRun {
  public:
@@ -36,8 +42,9 @@ class HostRun {
       : x(input("x", array_of(x).type())), values_({{this->x, array_of(x)}}) {}
 
   // The value of `question`, one bool or number, as the program reads it.
+  // `line`: of the source.
   template <class T>
-  T read(const LazyTensor& question) {
+  T read(const LazyTensor& question, std::string line = "") {
     const Array value = evaluate({question}, values_).at(0);
     T number;
     std::memcpy(&number, value.data(), sizeof(T));
@@ -46,14 +53,17 @@ class HostRun {
       expected = number;
     else
       expected = static_cast<double>(number);
-    effects_.push_back(NodeSpec("aten::_local_scalar_dense")
-                           .tensor(question)
-                           .run("expected", list_of_number(expected))
-                           .run("effect", static_cast<int64_t>(effects_.size()))
-                           .make_node());
+    NodeSpec spec = NodeSpec("aten::_local_scalar_dense")
+                        .tensor(question)
+                        .run("expected", list_of_number(expected))
+                        .run("effect", static_cast<int64_t>(effects_.size()));
+    if (!line.empty()) spec.annotate("source", std::move(line));
+    effects_.push_back(std::move(spec).make_node());
     return number;
   }
-  bool is_positive(const LazyTensor& tensor) { return read<bool>(sum(tensor) > 0); }
+  bool is_positive(const LazyTensor& tensor, std::string line = "") {
+    return read<bool>(sum(tensor) > 0, std::move(line));
+  }
   void write(const LazyTensor& value) { written_ = value; }
 
   Graph returns(const LazyTensors& results) const {

@@ -1,5 +1,6 @@
-// Programs that branch on values: examples of both ways are one family, with the bits of eager on
-// inputs that nobody showed; an answer that nobody showed is refused.
+// Programs that branch on values, and loop until one says otherwise: examples of both ways are one
+// family, with the bits of eager on inputs that nobody showed; an answer that nobody showed is
+// refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -149,6 +150,37 @@ TEST_F(Branches, AnArmMayWriteState) {
   EXPECT_TRUE(torch::equal(family(x), expected));
   EXPECT_TRUE(torch::equal(total, total_after));
   EXPECT_TRUE(torch::equal(count, count_before + 1));
+}
+
+// As often as the values want; sizes of the loop are free, too.
+TEST_F(Branches, AWhileLoopTakesAsManyTripsAsTheProgram) {
+  const auto program = [this](const at::Tensor& x) {
+    at::Tensor y = program_.first->forward(x), last = y;
+    while ((y.abs().max() > 0.05).item<bool>()) {
+      last = y;
+      y = torch::matmul(y, program_.second->weight);
+      y.mul_(0.9);
+    }
+    return program_.last->forward(y + last);
+  };
+  const auto input = [](int64_t batch, double size) { return torch::randn({batch, 8}) * size; };
+  const auto family = trace_family(program, example(input(2, 1)), example(input(3, 0.6)),
+                                   example(input(5, 30)), example(input(7, 8)));
+  ASSERT_EQ(family.cases().loops.size(), 1U) << testing::PrintToString(family.assumptions());
+  size_t right = 0;
+  for (const double size : {0.5, 0.8, 1.0, 3.0, 10.0, 20.0}) {
+    const at::Tensor x = input(4, size);
+    try {
+      const at::Tensor y = family(x);
+      EXPECT_TRUE(torch::equal(y, program(x)));
+      ++right;
+    } catch (const composit::UserError&) {  // fewer or more trips than were shown
+    }
+  }
+  EXPECT_GE(right, 4U);
+  const auto fast = compile(family, {.backend = Cpp{}});
+  const at::Tensor x = input(5, 4);
+  EXPECT_TRUE(torch::allclose(fast(x), program(x), 1e-4, 1e-5));
 }
 
 TEST_F(Branches, AnAnswerNobodyShowedIsRefused) {
