@@ -52,15 +52,31 @@ bool is_by_value(const composit::Cases& cases) {
                      [](const composit::Fork& fork) { return fork.by_value; });
 }
 
-// Gives tensors that have no name the same names in all examples.
+std::vector<std::string> input_names(const std::vector<CaptureBase>& examples) {
+  std::vector<std::string> names;
+  for (const composit::Graph& graph : FamilyMaker::graphs_of(examples))
+    for (const composit::LazyTensor& input : graph.inputs())
+      names.push_back(input_name(*input.node));
+  return names;
+}
+
+// Where examples go several ways, tensors without a name get the same names in all of them: the
+// tracer numbers them by the way.
 composit::Cases unified(std::vector<CaptureBase>& examples, const std::vector<std::string>& names) {
   FamilyMaker::expect_alike(examples);
-  const auto unify = [&](bool apart) {
-    examples = FamilyMaker::with_common_names(std::move(examples), apart);
-    return composit::unify_cases(FamilyMaker::graphs_of(examples), {.names = names});
+  const auto unify = [&](const std::vector<CaptureBase>& all) {
+    return composit::unify_cases(FamilyMaker::graphs_of(all), {.names = names});
   };
-  composit::Cases cases = unify(/*apart=*/false);
-  return is_by_value(cases) ? unify(/*apart=*/true) : cases;
+  const std::vector<CaptureBase> named = FamilyMaker::with_common_names(examples);
+  const bool are_renamed = input_names(named) != input_names(examples);
+  if (!are_renamed) return unify(examples);
+  try {
+    if (composit::Cases cases = unify(examples); !is_by_value(cases)) return cases;
+  } catch (const UserError&) {  // perhaps for their names
+  }
+  composit::Cases cases = unify(named);
+  examples = named;
+  return cases;
 }
 
 const CaptureBase& example_of(const composit::Cases& cases,
@@ -74,29 +90,30 @@ SizeValues sizes_of_example(const composit::Family& family, size_t number) {
   return sizes;
 }
 
-// The results of a replay at the sizes of an example have the program's bits. `number`: among those
-// of its case.
-void expect_results_again(const composit::Family& family, const CaptureBase& first,
-                          const CaptureBase& example, size_t number) {
-  const auto types = FamilyMaker::types_of(first, example.example_arguments());
-  std::vector<int64_t> value_sizes;
-  for (const composit::ValueSize& size : family.value_sizes)
-    value_sizes.push_back(size.shown.at(number));
-  const CaptureBase bound =
-      FamilyMaker::bound({first}, composit::bind_types(family, types, value_sizes).graph);
-  if (!same_bits(bound.replay(example.example_arguments()), example.example_results()))
-    throw UserError("[unify] the family, bound to " + text_of(sizes_of_example(family, number)) +
-                    ", does not give the program's results again");
+// A capture at these sizes, with a branch for each answer that was shown there.
+CaptureBase merged_at(const composit::Cases& cases, const std::vector<CaptureBase>& examples,
+                      const SizeValues& sizes) {
+  std::vector<CaptureBase> ways;
+  for (const size_t number : composit::shown_cases_at(cases, sizes))
+    ways.push_back(example_of(cases, examples, number));
+  return FamilyMaker::bound(ways, composit::graph_at(cases, sizes));
 }
 
+// The results of replays at the sizes of each example have the program's bits.
 void expect_results_again(const composit::Cases& cases, const std::vector<CaptureBase>& examples) {
   std::vector<size_t> numbers(cases.cases.size(), 0);
   for (size_t i = 0; i < examples.size(); ++i) {
     const size_t at = cases.case_of_example[i];
     const composit::Family& family = cases.cases[at];
-    const size_t number = numbers[at]++;
+    const size_t number = numbers[at]++;  // among the examples of the case
     if (!family.example.mutations().empty() || !generators_read(family.example).empty()) continue;
-    expect_results_again(family, example_of(cases, examples, at), examples[i], number);
+    SizeValues sizes = sizes_of_example(family, number);
+    for (const composit::ValueSize& size : family.value_sizes)
+      sizes[size.name] = size.shown.at(number);
+    const CaptureBase bound = merged_at(cases, examples, sizes);
+    if (!same_bits(bound.replay(examples[i].example_arguments()), examples[i].example_results()))
+      throw UserError("[unify] the family, bound to " + text_of(sizes_of_example(family, number)) +
+                      ", does not give the program's results again");
   }
 }
 
@@ -137,10 +154,7 @@ CaptureBase FamilyBase::at(const SizeValues& sizes) const {
   const std::lock_guard lock(state_->mutex);
   if (const auto found = state_->bound.find(sizes); found != state_->bound.end())
     return found->second;
-  std::vector<CaptureBase> ways;
-  for (const size_t number : composit::shown_cases_at(state_->cases, sizes))
-    ways.push_back(case_number(number).example);
-  CaptureBase capture = FamilyMaker::bound(ways, composit::graph_at(state_->cases, sizes));
+  const CaptureBase capture = merged_at(state_->cases, state_->examples, sizes);
   if (state_->bound.size() >= kMostBound) state_->bound.erase(state_->bound.begin());
   state_->bound.emplace(sizes, capture);
   return capture;
@@ -201,8 +215,9 @@ FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
   // With the family's names for tensors that have none.
   std::vector<CaptureBase> all_examples = state_->examples;
   all_examples.push_back(there);
-  const CaptureBase named =
-      FamilyMaker::with_common_names(std::move(all_examples), is_by_value(state_->cases)).back();
+  const CaptureBase named = is_by_value(state_->cases)
+                                ? FamilyMaker::with_common_names(std::move(all_examples)).back()
+                                : there;
   const Graph program = composit::in_form(state_->cases, FamilyMaker::graph_of(named));
   result.answers = composit::answers_of(program);
   const auto number = composit::case_of_answers(state_->cases, result.sizes, result.answers);

@@ -124,8 +124,7 @@ CaptureBase FamilyMaker::bound(const std::vector<CaptureBase>& examples, const G
   return CaptureBase(std::move(state));
 }
 
-std::vector<CaptureBase> FamilyMaker::with_common_names(std::vector<CaptureBase> examples,
-                                                        bool apart) {
+std::vector<CaptureBase> FamilyMaker::with_common_names(std::vector<CaptureBase> examples) {
   std::map<const c10::TensorImpl*, std::string> names;
   std::set<std::string> taken;
   for (CaptureBase& example : examples) {
@@ -144,7 +143,7 @@ std::vector<CaptureBase> FamilyMaker::with_common_names(std::vector<CaptureBase>
     }
     for (const NamedTensor* input : others) {
       std::string name = input->name;
-      const auto is_free = [&] { return !now.contains(name) && !(apart && taken.contains(name)); };
+      const auto is_free = [&] { return !now.contains(name) && !taken.contains(name); };
       for (size_t next = 0; !is_free(); ++next) {
         name = word_of(input->name) + std::to_string(next);
         if (taken.contains(name)) name = input->name;

@@ -27,10 +27,9 @@ class FamilyMaker {
   // A capture whose graph is `graph`, with the tensors and the program of examples that it was made
   // of. UserError where these have other tensors under one name, or leave other gradients.
   static CaptureBase bound(const std::vector<CaptureBase>& examples, const composit::Graph& graph);
-  // The examples with one name for a tensor that the tracer had to name in several of them.
-  // `apart`: and with other names for other tensors, where one way of a program reads tensors that
-  // another does not.
-  static std::vector<CaptureBase> with_common_names(std::vector<CaptureBase> examples, bool apart);
+  // The examples with one name for a tensor that the tracer had to name in several of them, and
+  // other names for other tensors.
+  static std::vector<CaptureBase> with_common_names(std::vector<CaptureBase> examples);
   // The outputs of a part of the example's graph, of whatever sizes.
   static std::vector<at::Tensor> run_part(const CaptureBase& example, const composit::Graph& part,
                                           const std::vector<at::Tensor>& arguments);

@@ -250,7 +250,7 @@ std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, co
 Family CaseFinder::before(const Members& members, size_t common) const {
   std::vector<Graph> graphs;
   for (const size_t member : members) graphs.push_back(beginning_of(examples_[member], common));
-  return unify_alike(graphs, sizes_of(members), {});
+  return unify_alike(graphs, sizes_in(graphs[0], members), {});
 }
 
 std::vector<SizeLeaf> CaseFinder::leaves_of(const Members& members, const Family& before) const {
@@ -382,15 +382,22 @@ bool CaseFinder::is_on(const Path& path, const SizeValues& sizes) const {
 }
 
 std::vector<FreeSize> CaseFinder::sizes_of(const Members& members) const {
-  const Graph& first = examples_[members[0]];
+  return sizes_in(examples_[members[0]], members);
+}
+
+std::vector<FreeSize> CaseFinder::sizes_in(const Graph& graph, const Members& members) const {
   std::vector<FreeSize> sizes;
   for (const FreeSize& size : sizes_) {
     Values shown;
     for (const size_t member : members) shown.push_back(size.shown.at(member));
     sizes.push_back(free_size(size.name, std::move(shown)));
-    for (const InputAxis& axis : size.axes)
-      sizes.back().axes.push_back(
-          {input_called(first, input_name(*examples_[0].inputs().at(axis.input).node)), axis.axis});
+    for (const InputAxis& axis : size.axes) {
+      const std::string& name = input_name(*examples_[0].inputs().at(axis.input).node);
+      const bool is_there =
+          std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                      [&](const LazyTensor& input) { return input_name(*input.node) == name; });
+      if (is_there) sizes.back().axes.push_back({input_called(graph, name), axis.axis});
+    }
   }
   return sizes;
 }

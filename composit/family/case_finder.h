@@ -40,6 +40,8 @@ class CaseFinder {
 
   bool is_on(const Path& path, const SizeValues& sizes) const;
   std::vector<FreeSize> sizes_of(const Members& members) const;
+  // The same over the inputs of a graph, which may lack some.
+  std::vector<FreeSize> sizes_in(const Graph& graph, const Members& members) const;
   void expect_enough_by_value(const std::vector<FreeSize>& sizes, const Path& path) const;
   void expect_enough(const std::vector<FreeSize>& sizes, const Path& path) const;
 

@@ -197,6 +197,22 @@ TEST_F(Branches, AnAnswerNobodyShowedIsRefused) {
   expect_bits(program, family, {large, positive_of(2, 4), negative_of(2, 4)});
 }
 
+// A comparison of two tensors, and a number that only one way reads.
+TEST_F(Branches, EqualIsAQuestionToo) {
+  const at::Tensor mask = torch::ones({2, 4, 8});
+  const auto program = [&](const at::Tensor& x) {
+    const at::Tensor y = program_.first->forward(x);
+    if (torch::equal(x.sign(), mask)) return y * 2;
+    return y * x.le(0).all().item<int64_t>();
+  };
+  const auto family = trace_family(program, example(positive_of(2, 4)), example(negative_of(2, 4)));
+  expect_bits(program, family, {positive_of(2, 4), negative_of(2, 4)});
+  EXPECT_THAT(user_error([&] {
+                family(torch::randn({2, 4, 8}));
+              }).value_or(""),
+              HasSubstr("[replay] guard: "));
+}
+
 TEST_F(Branches, SavedAndLoaded) {
   const auto family =
       trace_family(program_, example(positive_of(2, 4)), example(negative_of(2, 4)));
