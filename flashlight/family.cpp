@@ -325,13 +325,14 @@ std::vector<std::string> FamilyBase::assumptions() const {
     add_lines(cases[i], cases.size() == 1 ? "" : "case " + std::to_string(i + 1) + ": ", lines);
   for (const auto& [sizes, answers] : state_->checked)
     lines.push_back("checked at " + text_of(sizes));
+  // Guards that became branches and loops are none any more.
+  const bool is_merged = is_by_value(state_->cases) || !state_->cases.loops.empty();
   const CaptureBase example =
-      is_by_value(state_->cases)
-          ? at(sizes_of_example(family(), 0))  // without guards that are branches
-          : state_->examples.at(0);
+      is_merged ? at(sizes_of_example(family(), 0)) : state_->examples.at(0);
   const std::string trust(name(example.trust()));
   for (std::string& line : example.assumptions())  // but for what sizes say better
-    if (line != trust && !line.starts_with("argument '")) lines.push_back(std::move(line));
+    if (line != trust && !line.starts_with("argument '") && !line.starts_with("bound: "))
+      lines.push_back(std::move(line));
   return lines;
 }
 

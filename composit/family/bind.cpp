@@ -324,7 +324,9 @@ std::vector<Type> types_at(const Family& family, const SizeValues& sizes) {
 
 bool is_within(const Family& family, const SizeValues& sizes) {
   return std::all_of(family.sizes.begin(), family.sizes.end(), [&](const FreeSize& size) {
-    const int64_t number = number_for(size, sizes);
+    const auto found = sizes.find(size.name);
+    if (found == sizes.end()) return false;
+    const int64_t number = found->second;
     return number >= size.low && number <= size.high && (number - size.low) % size.step == 0;
   });
 }

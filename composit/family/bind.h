@@ -16,7 +16,7 @@ namespace composit {
 // a row refuses the sizes, with the node.
 Graph bind(const Family& family, const SizeValues& sizes);
 
-// True where each size lies within what was shown or checked.
+// True where each size is there, within what was shown or checked.
 bool is_within(const Family& family, const SizeValues& sizes);
 
 // The types of the inputs at these sizes, in the order of the inputs; whatever was shown.

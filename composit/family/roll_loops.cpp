@@ -298,10 +298,11 @@ class Roller {
     const auto trips = static_cast<uint32_t>(loop_->outputs().size() - 1);
     List expected;
     expected.items.emplace_back(Scalar(true));
-    NodeSpec spec = NodeSpec(kReadNumber)
-                        .tensor(LazyTensor{loop_, trips} >= shape_.least)
-                        .run("expected", std::move(expected))
-                        .run("effect", int64_t{0});
+    NodeSpec spec =
+        NodeSpec(kReadNumber)
+            .tensor(apply_one("aten::ge.Scalar", {LazyTensor{loop_, trips}, Scalar(shape_.least)}))
+            .run("expected", std::move(expected))
+            .run("effect", int64_t{0});
     for (const Annotation& annotation : trips_.last->annotations())
       spec.annotations.push_back(annotation);
     return std::move(spec).make_node();

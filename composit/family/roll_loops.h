@@ -1,7 +1,7 @@
 // Makes a loop of trips that a program repeats until a bool says otherwise.
 //
-//   std::vector<LoopShape> loops = loops_of(examples);      // `while` at model.cpp:12: 2 to 7
-//   trips Graph one = rolled(examples[0], loops);               // … composit::while_loop(…) …
+//   std::vector<LoopShape> loops = loops_of(examples);    // while at model.cpp:12: 2 to 7 trips
+//   Graph one = rolled(examples[0], loops);               // … composit::while_loop(…) …
 //
 // A capture of `while (question) body` has the nodes of the body as often as it was gone through,
 // with a guard behind each. Where all these trips are equal but for what they read from the trip

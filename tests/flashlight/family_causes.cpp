@@ -108,6 +108,46 @@ void several_expressions() {
 void float_of_a_size() {
   family_of([](const at::Tensor& x) { return x / std::sqrt(double(x.size(0))); }, {2, 3, 5});
 }
+// Both ways of a program on ones and their negative.
+at::Tensor positive(int64_t rows) { return at::ones({rows, 3}); }
+void arms_of_other_types() {
+  const auto program = [](const at::Tensor& x) {
+    return (x.sum() > 0).item<bool>() ? x.sin() : x.sum();
+  };
+  trace_family(Program(program), example(positive(2)), example(-positive(2)));
+}
+const Program kTwoWays = [](const at::Tensor& x) {
+  return (x.sum() > 0).item<bool>() ? x.sin() : x.cos();
+};
+void two_sizes_of_a_way() {
+  trace_family(kTwoWays, example(positive(2)), example(positive(4)), example(positive(5)),
+               example(-positive(2)), example(-positive(4)));
+}
+void another_way() {
+  const Program program = [](const at::Tensor& x) {
+    return (x.max() > 5).item<bool>() ? x : kTwoWays(x);
+  };
+  const auto family = trace_family(program, example(positive(2)), example(-positive(2)));
+  family.difference_from(trace(program, positive(2) * 9));
+}
+void another_tensor_of_a_name() {
+  std::vector<CaptureBase> captures;
+  for (const at::Tensor& x : {positive(2), -positive(2)}) {
+    const at::Tensor weight = at::rand({2, 3});
+    const auto program = [weight](const at::Tensor& y) {
+      return (y.sum() > 0).item<bool>() ? y * weight : weight - y;
+    };
+    captures.push_back(trace(TraceSettings{{}, {{"weight", weight}}}, Program(program), x));
+  }
+  FamilyBase(captures, {});
+}
+void too_many_trips() {
+  const Program program = [](at::Tensor x) {
+    while ((x.sum() > 1).item<bool>()) x = x * 0.5;
+    return x;
+  };
+  trace_family(program, example(positive(2)), example(positive(2) * 4))(positive(2) * 99);
+}
 void outside() { family_of(sines, {2, 4, 5}).at({{"rows", 9}}); }
 void between() { family_of(sines, {2, 4, 8}).at({{"rows", 5}}); }
 void no_number() { family_of(sines, {2, 4, 5}).at({}); }
@@ -160,8 +200,8 @@ Causes with_family_causes(Causes others) {
        two_conditions},
       {"[unify] examples … part at …, which … seems to decide: add an example at …",
        a_condition_to_be_tried},
-      {"[unify] examples … part at …; no condition on sizes tells them apart. A branch on values "
-       "has to be written with operators, as torch::where",
+      {"[unify] examples … part at …; no condition on sizes tells them apart, nor a bool that all "
+       "of them read just before: write the comparison that decides with operators, as …",
        no_condition},
       {"[unify] expected at least 3 different numbers for … where …: add an example at …",
        few_in_a_case},
@@ -173,6 +213,15 @@ Causes with_family_causes(Causes others) {
        float_of_a_size},
       {"[unify] expected a name for each of the … sizes that differ (…), received …",
        too_few_names},
+      {"[unify] the ways behind … cannot be one program: …", arms_of_other_types},
+      {"[unify] expected one number or at least 3 different ones for … where …, received …: add an "
+       "example that goes this way with another one",
+       two_sizes_of_a_way},
+      {"[family] at … the program goes a way that no example shows: extend the family with it",
+       another_way},
+      {"[family] '…' is another tensor on another way that the program takes: …",
+       another_tensor_of_a_name},
+      {"[replay] … goes on after … trips, its limit", too_many_trips},
       {"[bind] … = …: shown from … to …; add an example there", outside},
       {"[bind] … = …: all examples are … and a multiple of …; add an example between", between},
       {"[bind] expected a number for the size '…'", no_number},
