@@ -20,4 +20,10 @@ Hash local_hash(const Node& node) {
   return hasher.finish();
 }
 
+bool views_memory(const Node& node) {
+  const std::string& op = node.op().str();
+  return op.starts_with("aten::as_strided") || op.starts_with("composit::storage") ||
+         node.find_run("views") != nullptr;
+}
+
 }  // namespace composit

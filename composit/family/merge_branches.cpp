@@ -266,12 +266,8 @@ class Merger {
     return operands;
   }
 
-  // A view of memory reads strides, and an arm takes what comes from outside as dense.
   void expect_plain_memory(const Side& way, const Node& node) const {
-    const std::string& op = node.op().str();
-    const bool reads_memory = op.starts_with("aten::as_strided") ||
-                              op.starts_with("composit::storage") || node.find_run("views");
-    if (!reads_memory) return;
+    if (!views_memory(node)) return;
     for (const LazyTensor& operand : node.operands())
       if (operand && way.depth(operand) == kNowhere && !is_contiguous(operand.type()))
         refuse(place_of(way.graph, node) +

@@ -158,7 +158,7 @@ class Roller {
           return false;
         for (size_t i = 0; i < node->operands().size(); ++i)
           if (!fits(trip, place, i, node->operands()[i])) return false;
-        if (trip == 0 && reads_memory(*node)) return false;
+        if (trip == 0 && reads_memory_of_others(*node)) return false;
       }
       const auto question = operand_in(places_, trip, trips_.questions[trip]);
       if (!question || *question != shape_.question) return false;
@@ -182,12 +182,8 @@ class Roller {
     return true;
   }
 
-  // A view of memory reads strides, and a region takes what comes from outside as dense.
-  bool reads_memory(const Node& node) const {
-    const std::string& op = node.op().str();
-    if (!op.starts_with("aten::as_strided") && !op.starts_with("composit::storage") &&
-        node.find_run("views") == nullptr)
-      return false;
+  bool reads_memory_of_others(const Node& node) const {
+    if (!views_memory(node)) return false;
     return std::any_of(node.operands().begin(), node.operands().end(), [&](const LazyTensor& x) {
       return x && !places_.contains(x.node.get()) && !is_contiguous(x.type());
     });

@@ -206,5 +206,63 @@ class FamilyTest(unittest.TestCase):
                 lambda x: (x + 1, x.shape[0]), [torch.ones(2), torch.ones(3), torch.ones(5)])
 
 
+class BranchesTest(unittest.TestCase):
+    """Programs that ask for values: both ways, and as many trips as it takes."""
+
+    def setUp(self):
+        torch.manual_seed(7)
+        self.enterContext(torch.no_grad())
+
+    def test_an_early_exit(self):
+        body, head, sure = (torch.nn.Linear(16, 16) for _ in range(3))
+
+        def program(x):
+            early = sure(x).softmax(-1)
+            if early.max(-1).values.min() > 0.15:
+                return early
+            return head(torch.relu(body(x))).softmax(-1)
+
+        def like(size):
+            return torch.randn(4, 16) * size
+
+        family = flashlight.trace_family(program, [(like(8),), (like(0.01),)])
+        for size in (9, 0.02, 10, 0.01):
+            x = like(size)
+            self.assertTrue(torch.equal(family(x), program(x)))
+        compiled = family.compile("mosaic")
+        for size in (9, 0.02):
+            x = like(size)
+            torch.testing.assert_close(compiled(x), program(x), rtol=1e-5, atol=1e-6)
+
+    def test_a_while_loop_at_all_sizes(self):
+        def largest_eigenvalue(a, x):
+            y = a @ x
+            y = y / y.norm()
+            while (a @ y - (y @ (a @ y)) * y).norm() > 1e-2:
+                y = a @ y
+                y = y / y.norm()
+            return y @ (a @ y)
+
+        def like(size):
+            q = torch.randn(size, size)
+            return q @ q.T, torch.randn(size)
+
+        family = flashlight.trace_family(
+            largest_eigenvalue, [like(6), like(8), like(5), like(9), like(7)]
+        )
+        self.assertTrue(any("while at" in line for line in family.assumptions()))
+        right = 0
+        for i in range(12):
+            inputs = like(5 + i % 5)
+            try:
+                result = family(*inputs)
+            except flashlight.Error as error:  # more trips, or fewer, than were shown
+                self.assertRegex(str(error), "trips|guard")
+                continue
+            right += 1
+            self.assertTrue(torch.equal(result, largest_eigenvalue(*inputs)))
+        self.assertGreater(right, 5)
+
+
 if __name__ == "__main__":
     unittest.main()
