@@ -49,7 +49,9 @@ struct TwoWays {
 
 class Branches : public testing::Test {
  protected:
-  Branches() { torch::manual_seed(3); }
+  struct Seed {
+    Seed() { torch::manual_seed(3); }
+  } seed_;  // before weights are made
   torch::NoGradGuard no_grad_;
   TwoWays program_;
 };
@@ -125,7 +127,15 @@ TEST_F(Branches, NestedAndEarlyReturn) {
                                    example(shown[3]), example(shown[4]));
   Tensors others = {positive_of(2, 4), negative_of(2, 4) * 100};
   for (int i = 0; i < 6; ++i) others.push_back(torch::randn({2, 4, 8}));
-  expect_bits(program, family, others);
+  size_t right = 0;
+  for (const at::Tensor& x : others) {
+    const auto refusal = user_error([&] { EXPECT_TRUE(torch::equal(family(x), program(x))); });
+    if (!refusal)
+      ++right;
+    else  // a pair of answers that no example gave
+      EXPECT_THAT(*refusal, HasSubstr("[replay] guard: "));
+  }
+  EXPECT_GE(right, 5U);
 }
 
 TEST_F(Branches, AnArmMayWriteState) {
