@@ -47,11 +47,6 @@ struct FamilyBase::State {
 
 namespace {
 
-bool is_by_value(const composit::Cases& cases) {
-  return std::any_of(cases.forks.begin(), cases.forks.end(),
-                     [](const composit::Fork& fork) { return fork.by_value; });
-}
-
 std::vector<std::string> input_names(const std::vector<CaptureBase>& examples) {
   std::vector<std::string> names;
   for (const composit::Graph& graph : FamilyMaker::graphs_of(examples))
@@ -71,7 +66,7 @@ composit::Cases unified(std::vector<CaptureBase>& examples, const std::vector<st
   const bool are_renamed = input_names(named) != input_names(examples);
   if (!are_renamed) return unify(examples);
   try {
-    if (composit::Cases cases = unify(examples); !is_by_value(cases)) return cases;
+    if (composit::Cases cases = unify(examples); !has_branches(cases)) return cases;
   } catch (const UserError&) {  // perhaps for their names
   }
   composit::Cases cases = unify(named);
@@ -99,6 +94,17 @@ CaptureBase merged_at(const composit::Cases& cases, const std::vector<CaptureBas
   return FamilyMaker::bound(ways, composit::graph_at(cases, sizes));
 }
 
+// The family of one way for the arguments of an example, in whatever memory they lie. `number`:
+// among the examples of its case, of which `first` is the first.
+CaptureBase bound_to_example(const composit::Family& family, const CaptureBase& first,
+                             const CaptureBase& example, size_t number) {
+  std::vector<int64_t> value_sizes;
+  for (const composit::ValueSize& size : family.value_sizes)
+    value_sizes.push_back(size.shown.at(number));
+  const auto types = FamilyMaker::types_of(first, example.example_arguments());
+  return FamilyMaker::bound({first}, composit::bind_types(family, types, value_sizes).graph);
+}
+
 // The results of replays at the sizes of each example have the program's bits.
 void expect_results_again(const composit::Cases& cases, const std::vector<CaptureBase>& examples) {
   std::vector<size_t> numbers(cases.cases.size(), 0);
@@ -107,10 +113,10 @@ void expect_results_again(const composit::Cases& cases, const std::vector<Captur
     const composit::Family& family = cases.cases[at];
     const size_t number = numbers[at]++;  // among the examples of the case
     if (!family.example.mutations().empty() || !generators_read(family.example).empty()) continue;
-    SizeValues sizes = sizes_of_example(family, number);
-    for (const composit::ValueSize& size : family.value_sizes)
-      sizes[size.name] = size.shown.at(number);
-    const CaptureBase bound = merged_at(cases, examples, sizes);
+    const CaptureBase bound =
+        has_branches(cases)
+            ? merged_at(cases, examples, sizes_of_example(family, number))
+            : bound_to_example(family, example_of(cases, examples, at), examples[i], number);
     if (!same_bits(bound.replay(examples[i].example_arguments()), examples[i].example_results()))
       throw UserError("[unify] the family, bound to " + text_of(sizes_of_example(family, number)) +
                       ", does not give the program's results again");
@@ -213,11 +219,12 @@ FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
   result.sizes =
       composit::sizes_of_inputs(family(), FamilyMaker::types_of(state_->examples.at(0), arguments));
   // With the family's names for tensors that have none.
-  std::vector<CaptureBase> all_examples = state_->examples;
-  all_examples.push_back(there);
-  const CaptureBase named = is_by_value(state_->cases)
-                                ? FamilyMaker::with_common_names(std::move(all_examples)).back()
-                                : there;
+  CaptureBase named = there;
+  if (has_branches(state_->cases)) {
+    std::vector<CaptureBase> all_examples = state_->examples;
+    all_examples.push_back(there);
+    named = FamilyMaker::with_common_names(std::move(all_examples)).back();
+  }
   const Graph program = composit::in_form(state_->cases, FamilyMaker::graph_of(named));
   result.answers = composit::answers_of(program);
   const auto number = composit::case_of_answers(state_->cases, result.sizes, result.answers);
@@ -238,7 +245,7 @@ void FamilyBase::set_checked(const Comparison& comparison) const {
   const std::lock_guard lock(state_->mutex);
   state_->checked.emplace_back(comparison.sizes, comparison.answers);
   composit::widen(state_->cases.cases[comparison.number], comparison.sizes);
-  state_->bound.clear();  // another way may be shown at some sizes now
+  if (has_branches(state_->cases)) state_->bound.clear();  // another way may be shown there now
 }
 
 CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) const {
@@ -326,7 +333,7 @@ std::vector<std::string> FamilyBase::assumptions() const {
   for (const auto& [sizes, answers] : state_->checked)
     lines.push_back("checked at " + text_of(sizes));
   // Guards that became branches and loops are none any more.
-  const bool is_merged = is_by_value(state_->cases) || !state_->cases.loops.empty();
+  const bool is_merged = has_branches(state_->cases) || !state_->cases.loops.empty();
   const CaptureBase example =
       is_merged ? at(sizes_of_example(family(), 0)) : state_->examples.at(0);
   const std::string trust(name(example.trust()));

@@ -40,9 +40,7 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
     if (loops.empty()) expect_examples(examples);
     expect_shown_apart(cases.cases[0].sizes);
   }
-  if (std::any_of(cases.forks.begin(), cases.forks.end(),
-                  [](const Fork& fork) { return fork.by_value; }))
-    expect_branches(cases);
+  if (has_branches(cases)) expect_branches(cases);
   cases.loops = loops;
   return cases;
 }
@@ -86,6 +84,11 @@ Graph graph_at(const Cases& cases, const SizeValues& sizes) {
 
 Graph in_form(const Cases& cases, const Graph& graph) {
   return rolled(without_incidentals(graph), cases.loops);
+}
+
+bool has_branches(const Cases& cases) {
+  return std::any_of(cases.forks.begin(), cases.forks.end(),
+                     [](const Fork& fork) { return fork.by_value; });
 }
 
 std::vector<bool> answers_of(const Graph& graph) {

@@ -80,6 +80,8 @@ size_t first_example_of(const Cases& cases, size_t number);
 
 // A capture of the program in the form of `family.example`: without incidentals, loops rolled.
 Graph in_form(const Cases& cases, const Graph& graph);
+// True if answers choose between some cases.
+bool has_branches(const Cases& cases);
 // The bools that a program reads on its way, in order.
 std::vector<bool> answers_of(const Graph& graph);
 // The case at these sizes whose program reads these answers; nothing: no example showed it.
