@@ -326,6 +326,7 @@ void add_lines(const composit::Family& family, const std::string& which,
 std::vector<std::string> FamilyBase::assumptions() const {
   std::vector<std::string> lines = composit::fork_lines(state_->cases);
   for (const composit::LoopShape& loop : state_->cases.loops) lines.push_back(print(loop));
+  for (const composit::ScanShape& loop : state_->cases.scans) lines.push_back(print(loop));
   for (std::string& line : lines) line = "fitted: " + line;
   const auto& cases = state_->cases.cases;
   for (size_t i = 0; i < cases.size(); ++i)

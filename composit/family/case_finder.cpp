@@ -111,8 +111,11 @@ Cases CaseFinder::find() {
   std::iota(all.begin(), all.end(), size_t{0});
   cases_.case_of_example.resize(examples_.size());
   // No matter of cases.
-  if (has_other_structure_at_each_size())
-    return {{unify_alike(examples_, sizes_of(all), {})}, {}, {}};
+  if (has_other_structure_at_each_size()) {
+    Cases one;
+    one.cases = {unify_alike(examples_, sizes_of(all), {})};
+    return one;
+  }
   way(all, {});
   return std::move(cases_);
 }

@@ -32,6 +32,8 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
   for (const Graph& example : examples) closed.push_back(without_incidentals(example));
   const std::vector<LoopShape> loops = loops_of(closed);
   for (Graph& example : closed) example = rolled(example, loops);
+  const std::vector<ScanShape> scans = scans_of(closed);
+  for (Graph& example : closed) example = rolled(example, scans);
   std::vector<FreeSize> sizes = free_sizes(closed);
   set_names(sizes, options.names);
   if (!sizes.empty()) expect_examples(examples);
@@ -42,6 +44,7 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
   }
   if (has_branches(cases)) expect_branches(cases);
   cases.loops = loops;
+  cases.scans = scans;
   return cases;
 }
 
@@ -83,7 +86,7 @@ Graph graph_at(const Cases& cases, const SizeValues& sizes) {
 }
 
 Graph in_form(const Cases& cases, const Graph& graph) {
-  return rolled(without_incidentals(graph), cases.loops);
+  return rolled(rolled(without_incidentals(graph), cases.loops), cases.scans);
 }
 
 bool has_branches(const Cases& cases) {

@@ -19,6 +19,7 @@
 
 #include "composit/family/family.h"
 #include "composit/family/roll_loops.h"
+#include "composit/family/roll_scans.h"
 #include "composit/family/size_condition.h"
 #include "composit/family/unify.h"
 
@@ -44,7 +45,9 @@ struct Cases {
   std::vector<Fork> forks;    // the first is asked first; none: one case
   // By example, the case that it belongs to.
   std::vector<size_t> case_of_example;
-  std::vector<LoopShape> loops;  // that graphs of the program have; not saved
+  // Loops that captures of the program have, not saved: of a bool, and of a size.
+  std::vector<LoopShape> loops;
+  std::vector<ScanShape> scans;
 };
 
 // UserError as of `unify`, and where no condition on sizes tells structures apart; ExampleWanted

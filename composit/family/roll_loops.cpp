@@ -27,7 +27,7 @@ std::string line_of(const Node& node) { return std::string(node.annotation("sour
 
 // The trips of a loop in a graph: nodes between questions with the answer that goes on, up to one
 // with the other answer.
-struct Trips {
+struct AskedTrips {
   size_t effect = 0;                        // of the first question
   NodePtr first, last;                      // questions
   std::vector<std::vector<NodePtr>> nodes;  // by trip
@@ -35,7 +35,7 @@ struct Trips {
 };
 
 // The trips from effect `at` on; nothing where it is not the first question of a loop.
-std::optional<Trips> trips_at(const Graph& graph, size_t at) {
+std::optional<AskedTrips> trips_at(const Graph& graph, size_t at) {
   const auto& effects = graph.effects();
   if (!is_question(*effects[at])) return std::nullopt;
   const std::string line = line_of(*effects[at]);
@@ -46,7 +46,7 @@ std::optional<Trips> trips_at(const Graph& graph, size_t at) {
   };
   while (asks(end) && bool_read_by(*effects[end]) == goes_on) ++end;
   if (!asks(end)) return std::nullopt;
-  Trips trips{at, effects[at], effects[end], {}, {}};
+  AskedTrips trips{at, effects[at], effects[end], {}, {}};
   size_t next = at;  // the question that comes next in the order of nodes
   for (const NodePtr& node : graph.nodes()) {
     if (is_input(*node)) continue;
@@ -61,12 +61,9 @@ std::optional<Trips> trips_at(const Graph& graph, size_t at) {
   return trips;
 }
 
-// Where nodes are: trip and place in the trip.
-using Places = FlatMap<const Node*, std::pair<size_t, size_t>>;
-
-// Trips, each node by its place in the first; the last one may lack nodes that nothing needs.
-std::optional<Places> places_of(const Trips& trips) {
-  Places places;
+// AskedTrips, each node by its place in the first; the last one may lack nodes that nothing needs.
+std::optional<TripPlaces> places_of(const AskedTrips& trips) {
+  TripPlaces places;
   const std::vector<NodePtr>& first = trips.nodes[0];
   for (size_t trip = 0; trip < trips.nodes.size(); ++trip) {
     size_t place = 0;
@@ -82,18 +79,10 @@ std::optional<Places> places_of(const Trips& trips) {
   return places;
 }
 
-std::optional<TripOperand> operand_in(const Places& places, size_t trip, const LazyTensor& value) {
-  const auto* place = value ? places.find(value.node.get()) : nullptr;
-  if (place == nullptr) return TripOperand{};
-  if (place->first == trip) return TripOperand{Kind::inner, place->second, value.index};
-  if (place->first + 1 == trip) return TripOperand{Kind::carried, place->second, value.index};
-  return std::nullopt;
-}
-
 // The form of trips that are alike; nothing where they are not, or are too few to tell.
-std::optional<LoopShape> shape_of(const Trips& trips) {
+std::optional<LoopShape> shape_of(const AskedTrips& trips) {
   const size_t count = trips.nodes.size();
-  const std::optional<Places> places = count < 2 ? std::nullopt : places_of(trips);
+  const std::optional<TripPlaces> places = count < 2 ? std::nullopt : places_of(trips);
   if (!places) return std::nullopt;
   LoopShape shape{line_of(*trips.first), *bool_read_by(*trips.first), {}, {}, {}, 0, 0};
   const std::vector<NodePtr>& first = trips.nodes[0];
@@ -115,13 +104,13 @@ std::optional<LoopShape> shape_of(const Trips& trips) {
 }
 
 // Makes one loop of trips.
-class Roller {
+class LoopRoller {
  public:
-  Roller(const Graph& graph, const Trips& trips, const LoopShape& shape)
+  LoopRoller(const Graph& graph, const AskedTrips& trips, const LoopShape& shape)
       : graph_(graph), trips_(trips), shape_(shape) {}
 
   std::optional<Graph> run() {
-    const std::optional<Places> places = places_of(trips_);
+    const std::optional<TripPlaces> places = places_of(trips_);
     if (!places || trips_.nodes[0].size() != shape_.operations.size()) return std::nullopt;
     places_ = *places;
     if (!fits() || !find_exits()) return std::nullopt;
@@ -144,10 +133,6 @@ class Roller {
   Type type_of(size_t node, uint32_t output) const {
     return trips_.nodes[0][node]->outputs().at(output);
   }
-  static bool same_values(const Type& a, const Type& b) {
-    return a.dtype == b.dtype && a.sizes == b.sizes;
-  }
-
   // Whether every trip is what the shape says.
   bool fits() {
     for (size_t trip = 0; trip < trips_.nodes.size(); ++trip) {
@@ -158,7 +143,7 @@ class Roller {
           return false;
         for (size_t i = 0; i < node->operands().size(); ++i)
           if (!fits(trip, place, i, node->operands()[i])) return false;
-        if (trip == 0 && reads_memory_of_others(*node)) return false;
+        if (trip == 0 && views_others(places_, *node)) return false;
       }
       const auto question = operand_in(places_, trip, trips_.questions[trip]);
       if (!question || *question != shape_.question) return false;
@@ -180,13 +165,6 @@ class Roller {
     if (!same_values(value.type(), type_of(expected.node, expected.output))) return false;
     add_slot(expected.node, expected.output, value);
     return true;
-  }
-
-  bool reads_memory_of_others(const Node& node) const {
-    if (!views_memory(node)) return false;
-    return std::any_of(node.operands().begin(), node.operands().end(), [&](const LazyTensor& x) {
-      return x && !places_.contains(x.node.get()) && !is_contiguous(x.type());
-    });
   }
 
   size_t add_slot(size_t node, uint32_t output, const LazyTensor& init, bool is_before = false) {
@@ -341,9 +319,9 @@ class Roller {
   size_t exit_of(size_t node, uint32_t output) { return add_slot(node, output, {}); }
 
   const Graph& graph_;
-  const Trips& trips_;
+  const AskedTrips& trips_;
   const LoopShape& shape_;
-  Places places_;
+  TripPlaces places_;
   std::vector<Slot> slots_;
   NodePtr loop_;
 };
@@ -360,12 +338,12 @@ std::vector<LoopShape> loops_of(const std::vector<Graph>& examples) {
   const auto visit = [&](auto work) {
     for (const Graph& graph : examples)
       for (size_t at = 0; at < graph.effects().size();) {
-        const std::optional<Trips> trips = trips_at(graph, at);
+        const std::optional<AskedTrips> trips = trips_at(graph, at);
         if (trips) work(*trips);
         at += trips ? trips->nodes.size() + 1 : 1;
       }
   };
-  visit([&](const Trips& trips) {
+  visit([&](const AskedTrips& trips) {
     const std::optional<LoopShape> shape = shape_of(trips);
     if (!shape) return;
     const auto known = std::find_if(shapes.begin(), shapes.end(), [&](const LoopShape& other) {
@@ -376,7 +354,7 @@ std::vector<LoopShape> loops_of(const std::vector<Graph>& examples) {
     else if (!same_form(*known, *shape))
       unlike.insert({shape->place, shape->goes_on});
   });
-  visit([&](const Trips& trips) {
+  visit([&](const AskedTrips& trips) {
     for (LoopShape& shape : shapes) {
       if (shape.place != line_of(*trips.first) || shape.goes_on != bool_read_by(*trips.first))
         continue;
@@ -394,14 +372,14 @@ std::vector<LoopShape> loops_of(const std::vector<Graph>& examples) {
 Graph rolled(const Graph& graph, const std::vector<LoopShape>& loops) {
   Graph now = graph;
   for (size_t at = 0; at < now.effects().size(); ++at) {
-    const std::optional<Trips> trips = trips_at(now, at);
+    const std::optional<AskedTrips> trips = trips_at(now, at);
     if (!trips) continue;
     for (const LoopShape& shape : loops) {
       const auto count = static_cast<int64_t>(trips->nodes.size());
       if (shape.place != line_of(*trips->first) || shape.goes_on != bool_read_by(*trips->first) ||
           count < shape.least || count > shape.most)
         continue;
-      if (std::optional<Graph> one = Roller(now, *trips, shape).run()) {
+      if (std::optional<Graph> one = LoopRoller(now, *trips, shape).run()) {
         now = *std::move(one);
         break;
       }

@@ -12,19 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "composit/family/trips.h"
 #include "composit/ir/graph.h"
 
 namespace composit {
-
-// What an operand is in each trip but the first.
-struct TripOperand {
-  // `inner`: a value of the same trip; `carried`: of the one before; `outside`: the same in all.
-  enum class Kind : uint8_t { inner, carried, outside };
-  Kind kind = Kind::outside;  // of this operand
-  size_t node = 0;            // inner and carried: the place in the trip of the node that makes it
-  uint32_t output = 0;        // which output of that node
-  bool operator==(const TripOperand&) const = default;
-};
 
 // A loop that some example goes through twice or more.
 struct LoopShape {

@@ -5,6 +5,37 @@
 namespace composit {
 namespace {
 
+void add_form(Hasher& hasher, const Attribute& attribute) {
+  hasher.add(static_cast<uint64_t>(attribute.kind()));
+  if (const auto* region = attribute.get_if<Region>(); region != nullptr && *region) {
+    for (const Hash& hash : structure_of(**region)) hasher.add(hash);
+    return;
+  }
+  const bool is_number =
+      attribute.kind() == AttributeKind::float_ || attribute.kind() == AttributeKind::scalar;
+  if (is_number) return;
+  const std::vector<int64_t> none(integers_of(attribute).size(), 0);
+  with_integers(attribute, none).add_to(hasher);
+}
+
+// Of all of a node but its operands.
+void add_form(Hasher& hasher, const Node& node) {
+  hasher.add(node.op().str());
+  for (const Argument& argument : node.arguments()) {
+    hasher.add(static_cast<uint64_t>(argument.kind));
+    hasher.add(uint64_t{argument.size});
+  }
+  for (const Attributes* attributes : {&node.attributes(), &node.execution()})
+    for (const NamedAttribute& attribute : *attributes) {
+      hasher.add(attribute.name.str());
+      add_form(hasher, attribute.value);
+    }
+  for (const Type& type : node.outputs()) {
+    hasher.add(static_cast<uint64_t>(type.dtype));
+    hasher.add(uint64_t{type.rank()});
+  }
+}
+
 class Structure {
  public:
   explicit Structure(const Graph& graph) : graph_(graph) {}
@@ -32,36 +63,10 @@ class Structure {
     }
   }
 
-  static void add(Hasher& hasher, const Attribute& attribute) {
-    hasher.add(static_cast<uint64_t>(attribute.kind()));
-    if (const auto* region = attribute.get_if<Region>(); region != nullptr && *region) {
-      for (const Hash& hash : structure_of(**region)) hasher.add(hash);
-      return;
-    }
-    const bool is_number =
-        attribute.kind() == AttributeKind::float_ || attribute.kind() == AttributeKind::scalar;
-    if (is_number) return;
-    const std::vector<int64_t> none(integers_of(attribute).size(), 0);
-    with_integers(attribute, none).add_to(hasher);
-  }
-
   Hash hash_of(const Node& node) const {
     Hasher hasher;
-    hasher.add(node.op().str());
-    for (const Argument& argument : node.arguments()) {
-      hasher.add(static_cast<uint64_t>(argument.kind));
-      hasher.add(uint64_t{argument.size});
-    }
+    add_form(hasher, node);
     for (const LazyTensor& operand : node.operands()) add(hasher, operand);
-    for (const Attributes* attributes : {&node.attributes(), &node.execution()})
-      for (const NamedAttribute& attribute : *attributes) {
-        hasher.add(attribute.name.str());
-        add(hasher, attribute.value);
-      }
-    for (const Type& type : node.outputs()) {
-      hasher.add(static_cast<uint64_t>(type.dtype));
-      hasher.add(uint64_t{type.rank()});
-    }
     return hasher.finish();
   }
 
@@ -81,6 +86,12 @@ class Structure {
 };
 
 }  // namespace
+
+Hash form_of(const Node& node) {
+  Hasher hasher;
+  add_form(hasher, node);
+  return hasher.finish();
+}
 
 std::vector<Hash> structure_of(const Graph& graph) { return Structure(graph).hashes(); }
 

@@ -12,4 +12,7 @@ namespace composit {
 // Graphs of equal structure can be unified.
 std::vector<Hash> structure_of(const Graph& graph);
 
+// The same of one node, operands left out.
+Hash form_of(const Node& node);
+
 }  // namespace composit

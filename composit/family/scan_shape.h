@@ -1,0 +1,43 @@
+// Finds nodes that a capture repeats as often as a size says. For roll_scans.cpp only.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "composit/family/roll_scans.h"
+
+namespace composit {
+
+// The nodes of a graph that trips consist of: all but inputs and constants.
+struct TripSequence {
+  explicit TripSequence(const Graph& graph);
+  std::vector<NodePtr> nodes;
+  std::vector<Hash> tokens;  // all of a node but its operands, and but where it reads
+  std::vector<Hash> forms;   // the same without integers: equal in examples of other sizes
+};
+
+// Trips of one form, one behind the other.
+struct Trips {
+  size_t begin = 0, count = 0;  // the first node, and the number of trips
+  TripPlaces places;
+};
+
+// Where `node` reads or writes along an axis of its first operand; nothing for other nodes.
+struct Access {
+  int64_t axis = 0, index = 0;
+  std::optional<int64_t> width;  // of a slice; nothing: one index, the axis is left out
+  bool writes = false;           // its result is the operand with the second one there
+};
+std::optional<Access> access_of(const Node& node);
+
+// How much further than `first` `now` is read: another output of the same node, or another index of
+// the same value. Nothing where they are no pieces of one value.
+std::optional<int64_t> distance_between(const LazyTensor& first, const LazyTensor& now);
+
+// What repeats in this sequence, short trips first.
+std::vector<ScanShape> repeated(const TripSequence& sequence);
+
+// All trips of this form.
+std::vector<Trips> trips_of(const TripSequence& sequence, const ScanShape& shape);
+
+}  // namespace composit
