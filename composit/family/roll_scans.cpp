@@ -7,18 +7,18 @@
 #include "composit/family/family.h"
 #include "composit/family/scan_roller.h"
 #include "composit/family/structure.h"
+#include "composit/family/unify.h"
 #include "composit/ir/transform.h"
 
 namespace composit {
 namespace {
 
 // The graph with all trips of this form rolled; nothing where some cannot be.
-std::optional<Graph> with_scans(Graph graph, const ScanShape& shape) {
-  const size_t loops = trips_of(TripSequence(graph), shape).size();
-  for (size_t i = 0; i < loops; ++i) {
+std::optional<Graph> with_scans(Graph graph, ScanShape shape) {
+  for (; shape.loops > 0; --shape.loops) {
     const TripSequence sequence(graph);
     const std::vector<Trips> all = trips_of(sequence, shape);
-    if (all.size() != loops - i) return std::nullopt;
+    if (all.size() != shape.loops) return std::nullopt;
     std::optional<Graph> now = with_scan(graph, sequence, all[0], shape);
     if (!now) return std::nullopt;
     graph = *std::move(now);
@@ -27,18 +27,25 @@ std::optional<Graph> with_scans(Graph graph, const ScanShape& shape) {
 }
 
 // The numbers of trips by example and place; nothing where these are no loops over sizes: their
-// number is another in some example, or their trips are as many in all.
+// number is another in some example, or their trips have too few numbers for a formula.
 std::optional<std::vector<int64_t>> counts_of(const std::vector<TripSequence>& sequences,
-                                              const ScanShape& shape) {
+                                              ScanShape& shape) {
+  for (const TripSequence& sequence : sequences)
+    shape.loops = std::max(shape.loops, trips_of(sequence, shape).size());
   std::vector<std::vector<int64_t>> counts;
   for (const TripSequence& sequence : sequences) {
     counts.emplace_back();
     for (const Trips& trips : trips_of(sequence, shape))
       counts.back().push_back(static_cast<int64_t>(trips.count));
-    if (counts.back().empty() || counts.back().size() != counts[0].size()) return std::nullopt;
+    if (counts.back().size() != shape.loops) return std::nullopt;
   }
-  if (std::all_of(counts.begin(), counts.end(), [&](const auto& c) { return c == counts[0]; }))
-    return std::nullopt;
+  bool differ = false;
+  for (size_t loop = 0; loop < shape.loops; ++loop) {
+    std::set<int64_t> numbers;
+    for (const auto& of_example : counts) numbers.insert(of_example[loop]);
+    differ = differ || numbers.size() >= kLeastExamples;
+  }
+  if (!differ) return std::nullopt;
   std::vector<int64_t> all;
   for (const auto& of_example : counts) all.insert(all.end(), of_example.begin(), of_example.end());
   return all;

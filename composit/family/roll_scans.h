@@ -26,6 +26,7 @@ struct ScanShape {
   std::vector<std::vector<TripOperand>> operands;  // by node and operand
   // By node, what an index that it reads at grows by from trip to trip.
   std::vector<int64_t> steps;
+  size_t loops = 0;            // how many a capture has; 0: not known yet
   std::vector<int64_t> shown;  // numbers of trips, by example and by place in the program
 };
 

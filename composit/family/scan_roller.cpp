@@ -15,7 +15,7 @@ namespace {
 
 using Kind = TripOperand::Kind;
 
-const Symbol kStack("aten::stack"), kCat("aten::cat"), kUnbind("aten::unbind.int");
+const Symbol kStack("aten::stack"), kCat("aten::cat");
 
 // Makes one scan of trips.
 class ScanRoller {
@@ -80,27 +80,6 @@ class ScanRoller {
   // ---- what trips read
   // ---------------------------------------------------------------------------
 
-  // Where the trips read `value`, a piece along an axis.
-  static std::optional<Places> places_from(const LazyTensor& value, int64_t step) {
-    const Node& node = *value.node;
-    if (const auto access = access_of(node))
-      return Places{node.operands()[0], access->axis, access->index, step, access->width};
-    const Attribute* dim = node.find_attribute("dim");
-    if (dim == nullptr || node.operands().size() != 1 || node.arguments().size() != 1)
-      return std::nullopt;
-    const LazyTensor& whole = node.operands()[0];
-    const int64_t axis = dim->as_int() < 0 ? dim->as_int() + whole.rank() : dim->as_int();
-    if (node.op() == kUnbind) return Places{whole, axis, int64_t{value.index}, step, {}};
-    if (node.op().str().find("split") == std::string::npos &&
-        node.op().str().find("chunk") == std::string::npos)
-      return std::nullopt;
-    // Pieces of one width, but for the last.
-    const int64_t width = node.outputs()[0].sizes.at(static_cast<size_t>(axis));
-    for (size_t i = 0; i + 1 < node.outputs().size(); ++i)
-      if (node.outputs()[i].sizes.at(static_cast<size_t>(axis)) != width) return std::nullopt;
-    return Places{whole, axis, int64_t{value.index} * width, step * width, width};
-  }
-
   // Where the trips read or write that have an access at this place.
   Places places_of(size_t place) const {
     const Access access = *access_of(first(place));
@@ -109,9 +88,9 @@ class ScanRoller {
   }
 
   bool find_slots() {
-    const auto add = [&](std::optional<Places> places, const Type& type) {
-      if (!places || places->step == 0 || places->width == 0) return false;
-      slots_.push_back(slots_at(*places, static_cast<int64_t>(trips_.count)));
+    const auto add = [&](const Places& places, const Type& type) {
+      if (places.step == 0 || places.width == 0) return false;
+      slots_.push_back(slots_at(places, static_cast<int64_t>(trips_.count)));
       slot_types_.push_back(type);
       return true;
     };
@@ -128,7 +107,9 @@ class ScanRoller {
         if (operand.kind != Kind::slot) continue;
         slot_of_operand_[{i, j}] = slots_.size();
         const LazyTensor& value = node.operands()[j];
-        if (!add(places_from(value, operand.step), value.type())) return false;
+        const Piece piece = *piece_of(value);
+        if (!add({piece.of, piece.axis, piece.index, operand.step, piece.width}, value.type()))
+          return false;
       }
     }
     return true;

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = TripOperand::Kind;
 
-const Symbol kSelect("aten::select.int"), kSlice("aten::slice.Tensor"),
+const Symbol kSelect("aten::select.int"), kSlice("aten::slice.Tensor"), kUnbind("aten::unbind.int"),
     kSelectScatter("aten::select_scatter"), kSliceScatter("aten::slice_scatter");
 
 const int64_t* integer_of(const Node& node, std::string_view name) {
@@ -146,7 +146,8 @@ class Reader {
       const LazyTensor& first = node(0, place).operands()[j];
       if (first.defined() != operand.defined()) return false;
       if (!operand || operand == first) {
-        if (expected.kind == Kind::slot && trip > 0) return false;
+        if (expected.kind == Kind::slot && (trip > 0 || !operand || !piece_of(operand)))
+          return false;
       } else if (expected.kind != Kind::slot || operand.type() != first.type() ||
                  distance_between(first, operand) != gone * expected.step) {
         return false;
@@ -232,13 +233,30 @@ std::optional<Access> access_of(const Node& node) {
   return access;
 }
 
+std::optional<Piece> piece_of(const LazyTensor& value) {
+  const Node& node = *value.node;
+  if (const auto access = access_of(node)) {
+    if (access->writes) return std::nullopt;
+    return Piece{node.operands()[0], access->axis, access->index, access->width};
+  }
+  const int64_t* dim = integer_of(node, "dim");
+  const std::string& op = node.op().str();
+  const bool is_unbind = node.op() == kUnbind;
+  const bool splits =
+      op.find("split") != std::string::npos || op.find("chunk") != std::string::npos;
+  if (dim == nullptr || node.operands().size() != 1 || (!is_unbind && !splits)) return std::nullopt;
+  const LazyTensor& whole = node.operands()[0];
+  const int64_t axis = *dim < 0 ? *dim + whole.rank() : *dim;
+  if (is_unbind) return Piece{whole, axis, int64_t{value.index}, {}};
+  int64_t begin = 0;
+  for (uint32_t i = 0; i < value.index; ++i) begin += LazyTensor{value.node, i}.size(axis);
+  return Piece{whole, axis, begin, value.size(axis)};
+}
+
 std::optional<int64_t> distance_between(const LazyTensor& first, const LazyTensor& now) {
-  if (first.node == now.node) return int64_t{now.index} - int64_t{first.index};
-  const std::optional<Access> before = access_of(*first.node), after = access_of(*now.node);
-  if (!before || !after || before->writes || after->writes || before->axis != after->axis ||
-      before->width != after->width || first.node->operands()[0] != now.node->operands()[0])
-    return std::nullopt;
-  return after->index - before->index;
+  const std::optional<Piece> a = piece_of(first), b = piece_of(now);
+  if (!a || !b || a->axis != b->axis || a->width != b->width || a->of != b->of) return std::nullopt;
+  return b->index - a->index;
 }
 
 std::vector<ScanShape> repeated(const TripSequence& sequence) {
@@ -268,7 +286,11 @@ std::vector<Trips> trips_of(const TripSequence& sequence, const ScanShape& shape
     begin += trips ? trips->count * length : 1;
     if (trips) all.push_back(*std::move(trips));
   }
-  return all;
+  // A single trip may be none: it counts where there are too few others.
+  std::vector<Trips> loops;
+  for (const Trips& trips : all)
+    if (trips.count > 1) loops.push_back(trips);
+  return shape.loops == 0 || loops.size() == shape.loops ? loops : all;
 }
 
 }  // namespace composit

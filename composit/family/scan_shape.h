@@ -30,14 +30,22 @@ struct Access {
 };
 std::optional<Access> access_of(const Node& node);
 
-// How much further than `first` `now` is read: another output of the same node, or another index of
-// the same value. Nothing where they are no pieces of one value.
+// Where `value` stands along an axis of another value that it is a piece of.
+struct Piece {
+  LazyTensor of;
+  int64_t axis = 0, index = 0;
+  std::optional<int64_t> width;  // nothing: one index, the axis is left out
+};
+std::optional<Piece> piece_of(const LazyTensor& value);
+
+// How many indices `now` is further than `first`; nothing where they are no such pieces of one
+// value.
 std::optional<int64_t> distance_between(const LazyTensor& first, const LazyTensor& now);
 
 // What repeats in this sequence, short trips first.
 std::vector<ScanShape> repeated(const TripSequence& sequence);
 
-// All trips of this form.
+// All loops of this form.
 std::vector<Trips> trips_of(const TripSequence& sequence, const ScanShape& shape);
 
 }  // namespace composit

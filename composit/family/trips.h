@@ -1,4 +1,4 @@
-// What trips of a loop take from each other. For roll_loops.cpp and roll_scans.cpp only.
+// What trips of a loop take from each other: for roll_loops.h and roll_scans.h.
 #pragma once
 
 #include <optional>
