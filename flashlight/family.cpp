@@ -57,10 +57,10 @@ std::vector<std::string> input_names(const std::vector<CaptureBase>& examples) {
 
 // Where examples go several ways, tensors without a name get the same names in all of them: the
 // tracer numbers them by the way.
-composit::Cases unified(std::vector<CaptureBase>& examples, const std::vector<std::string>& names) {
+composit::Cases unified(std::vector<CaptureBase>& examples, const composit::UnifyOptions& options) {
   FamilyMaker::expect_alike(examples);
   const auto unify = [&](const std::vector<CaptureBase>& all) {
-    return composit::unify_cases(FamilyMaker::graphs_of(all), {.names = names});
+    return composit::unify_cases(FamilyMaker::graphs_of(all), options);
   };
   const std::vector<CaptureBase> named = FamilyMaker::with_common_names(examples);
   const bool are_renamed = input_names(named) != input_names(examples);
@@ -128,7 +128,7 @@ void expect_results_again(const composit::Cases& cases, const std::vector<Captur
 FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings)
     : state_(std::make_shared<State>()) {
   if (examples.empty()) throw UserError("[unify] expected examples, received none");
-  state_->cases = unified(examples, settings.names);
+  state_->cases = unified(examples, {.names = settings.names, .predicates = settings.predicates});
   if (settings.replay_examples) expect_results_again(state_->cases, examples);
   state_->examples = std::move(examples);
   state_->settings = settings;
@@ -193,7 +193,8 @@ void FamilyBase::extend(CaptureBase example) {
   examples.push_back(std::move(example));
   std::vector<std::string> names;
   for (const composit::FreeSize& size : family().sizes) names.push_back(size.name);
-  composit::Cases cases = unified(examples, names);
+  composit::Cases cases =
+      unified(examples, {.names = names, .predicates = state_->cases.predicates});
   if (state_->settings.replay_examples) expect_results_again(cases, examples);
   const std::lock_guard lock(state_->mutex);
   state_->examples = std::move(examples);

@@ -44,6 +44,9 @@ struct FamilySettings {
   // "tokens". Empty: they are called by argument and axis.
   std::vector<std::string> names = {};
   TraceSettings trace = {};  // of each example
+  // What the program asks of numbers that it reads on the host, where C++ compares them:
+  // composit::predicate("model.cpp:12", "> 0"). See composit/family/predicates.h.
+  std::vector<composit::Predicate> predicates = {};
   // For families that choose their examples themselves: see `trace_family` with a function of
   // sizes.
   std::vector<SizeRange> ranges = {};
@@ -196,6 +199,7 @@ template <class T, class... Values, class... Others>
 auto trace_family(const FamilySettings& settings, T&& program, const Example<Values...>& first,
                   const Others&... others) {
   TraceSettings trace_settings = settings.trace;
+  if (!settings.predicates.empty()) trace_settings.source_lines = true;
   trace_settings.seen_once = true;  // examples are each other's second looks
   std::vector<CaptureBase> captures;
   const auto capture = [&](const auto& one) {
@@ -231,6 +235,7 @@ requires std::is_invocable_v<InputsAt, const composit::SizeValues&>
 auto trace_family(const FamilySettings& settings, T&& program, const InputsAt& inputs_at) {
   using Tuple = std::decay_t<std::invoke_result_t<InputsAt, const composit::SizeValues&>>;
   TraceSettings trace_settings = settings.trace;
+  if (!settings.predicates.empty()) trace_settings.source_lines = true;
   trace_settings.seen_once = true;
   const auto capture = [&](const Tuple& inputs) {
     return std::apply(

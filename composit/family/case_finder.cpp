@@ -247,7 +247,7 @@ std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, co
   throw UserError("[unify] " + what +
                   "; no condition on sizes tells them apart, nor a bool that all of them read just "
                   "before: write the comparison that decides with operators, as "
-                  "`(x > 0).item<bool>()`");
+                  "`(x > 0).item<bool>()`, or state it as a predicate");
 }
 
 Family CaseFinder::before(const Members& members, size_t common) const {

@@ -30,6 +30,8 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
   if (examples.empty()) expect_examples(examples);
   std::vector<Graph> closed;
   for (const Graph& example : examples) closed.push_back(without_incidentals(example));
+  expect_places(closed, options.predicates);
+  for (Graph& example : closed) example = with_predicates(example, options.predicates);
   const std::vector<LoopShape> loops = loops_of(closed);
   for (Graph& example : closed) example = rolled(example, loops);
   const std::vector<ScanShape> scans = scans_of(closed);
@@ -45,6 +47,7 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
   if (has_branches(cases)) expect_branches(cases);
   cases.loops = loops;
   cases.scans = scans;
+  cases.predicates = options.predicates;
   return cases;
 }
 
@@ -86,7 +89,8 @@ Graph graph_at(const Cases& cases, const SizeValues& sizes) {
 }
 
 Graph in_form(const Cases& cases, const Graph& graph) {
-  return rolled(rolled(without_incidentals(graph), cases.loops), cases.scans);
+  const Graph asked = with_predicates(without_incidentals(graph), cases.predicates);
+  return rolled(rolled(asked, cases.loops), cases.scans);
 }
 
 bool has_branches(const Cases& cases) {

@@ -45,6 +45,8 @@ struct Cases {
   std::vector<Fork> forks;    // the first is asked first; none: one case
   // By example, the case that it belongs to.
   std::vector<size_t> case_of_example;
+  // What the program asks of numbers that it reads; not saved.
+  std::vector<Predicate> predicates;
   // Loops that captures of the program have, not saved: of a bool, and of a size.
   std::vector<LoopShape> loops;
   std::vector<ScanShape> scans;

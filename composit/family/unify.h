@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "composit/family/family.h"
+#include "composit/family/predicates.h"
 #include "composit/ir/error.h"
 
 namespace composit {
@@ -27,6 +28,8 @@ struct UnifyOptions {
   // Names of the free sizes, in the order of inputs and axes; as many as there are. Empty: they are
   // called by input and axis, as "input_ids_1".
   std::vector<std::string> names = {};
+  // What the program asks of numbers that it reads on the host: for `unify_cases`.
+  std::vector<Predicate> predicates = {};
 };
 
 // The sizes of inputs that differ between examples, called by input and axis, with the indices of

@@ -51,7 +51,9 @@ int compile(const CompileArguments& arguments, std::ostream& out);
 struct UnifyArguments {
   std::vector<std::string> folders;  // captures of one program at several sizes
   std::vector<std::string> names;    // of the sizes; empty: by input and axis
-  std::string target;                // the folder to write
+  // What the program asks of numbers that it reads: "model.cpp:12 > 0".
+  std::vector<std::string> predicates;
+  std::string target;  // the folder to write
 };
 // Makes a family of captures.
 int unify(const UnifyArguments& arguments, std::ostream& out);

@@ -56,7 +56,13 @@ int unify(const UnifyArguments& arguments, std::ostream& out) {
     captures.push_back(composit::load(folder));
     graphs.push_back(captures.back().graph);
   }
-  const composit::Cases family = composit::unify_cases(graphs, {.names = arguments.names});
+  composit::UnifyOptions options{.names = arguments.names, .predicates = {}};
+  for (const std::string& text : arguments.predicates) {
+    const size_t end = std::min(text.find(' '), text.size());
+    options.predicates.push_back(composit::predicate(
+        text.substr(0, end), std::string_view(text).substr(std::min(end + 1, text.size()))));
+  }
+  const composit::Cases family = composit::unify_cases(graphs, options);
   std::vector<SavedCapture> firsts;
   size_t formulas = 0;
   for (size_t number = 0; number < family.cases.size(); ++number) {

@@ -88,6 +88,9 @@ CLI::App* add_unify(CLI::App& app, cli::UnifyArguments& arguments) {
                    "of the sizes that differ, in the order of inputs and axes, as in\n"
                    "batch,tokens")
       ->delimiter(',');
+  command->add_option("--predicate", arguments.predicates,
+                      "what the program asks of a number that it reads on a line, as in\n"
+                      "'model.cpp:12 > 0'");
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   return command;
 }

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "composit/ops/functions.h"
 #include "flashlight/compiled_family.h"
 #include "flashlight/family.h"
 #include "tests/user_error.h"
@@ -231,6 +232,65 @@ TEST_F(Branches, SavedAndLoaded) {
   const auto loaded = load_family(folder);
   for (const at::Tensor& x : {positive_of(2, 4), negative_of(2, 4)})
     EXPECT_TRUE(torch::equal(loaded(x).at(0), program_(x)));
+}
+
+// A program that compares numbers in C++, a loop among them, and the lines of its reads.
+struct Compares {
+  mutable torch::nn::Linear first{8, 8}, second{8, 8};
+  mutable int sum_line = 0, most_line = 0;
+
+  at::Tensor operator()(const at::Tensor& x) const {
+    sum_line = __LINE__ + 1;
+    const float sum = x.sum().item<float>();
+    at::Tensor y = first->forward(x);
+    if (sum > 0.1F) y = torch::relu(second->forward(y));
+    most_line = __LINE__ + 1;
+    while (y.abs().max().item<double>() >= 0.25) y = y * 0.5;
+    return y;
+  }
+  std::string place(int line) const { return "family_branches_test.cpp:" + std::to_string(line); }
+};
+
+TEST_F(Branches, PredicatesOfTheUser) {
+  const Compares program;
+  program(positive_of(2, 4));  // the lines
+  FamilySettings settings;
+  settings.predicates = {composit::predicate(program.place(program.sum_line), "> 0.1"),
+                         {program.place(program.most_line),
+                          [](const composit::LazyTensor& most) { return most >= 0.25; }}};
+  const auto family =
+      trace_family(settings, program, example(positive_of(2, 4)), example(negative_of(2, 4)),
+                   example(positive_of(2, 4) * 9), example(negative_of(2, 4) * 9));
+  size_t right = 0;
+  for (const double scale : {0.5, 1.0, 2.0, 5.0, 8.0, 30.0})
+    for (const at::Tensor& x : {positive_of(2, 4) * scale, negative_of(2, 4) * scale}) {
+      std::optional<at::Tensor> y;
+      if (user_error([&] { y = family(x); })) continue;  // more trips than were shown
+      EXPECT_TRUE(torch::equal(*y, program(x)));
+      ++right;
+    }
+  EXPECT_GT(right, 7U);
+}
+
+// Stated wrongly, and of no line.
+TEST_F(Branches, WrongPredicatesAreRefused) {
+  const std::string line = "family_branches_test.cpp:" + std::to_string(__LINE__ + 1);
+  const auto program = [](const at::Tensor& x) { return x.sum().item<float>() > 0 ? x * 2 : x; };
+  const auto family_with = [&](composit::Predicate predicate) {
+    FamilySettings settings;
+    settings.predicates = {std::move(predicate)};
+    return user_error([&] {
+             trace_family(settings, program, example(positive_of(2, 4)),
+                          example(negative_of(2, 4)));
+           })
+        .value_or("");
+  };
+  EXPECT_EQ(family_with(composit::predicate(line, "> 0")), "");
+  EXPECT_THAT(family_with(composit::predicate(line, "> 1000")), HasSubstr("no condition on sizes"));
+  EXPECT_THAT(family_with(composit::predicate("other.cpp:1", "> 0")),
+              HasSubstr("no example reads a number at other.cpp:1; they read numbers at " + line));
+  EXPECT_THAT(user_error([] { composit::predicate("a.cpp:1", "about 3"); }).value_or(""),
+              HasSubstr("expected a comparison with a number, as '> 0', received 'about 3'"));
 }
 
 TEST_F(Branches, Refused) {

@@ -35,6 +35,20 @@ void two_examples() {
   trace_family(FamilySettings{}, Program(sines), example(at::ones({2, 3})),
                example(at::ones({4, 3})));
 }
+// The family of a program that reads a number, of which this is asked; of its line if of none.
+void asks(composit::Predicate predicate) {
+  const int line = __LINE__ + 1;
+  const auto program = [](const at::Tensor& x) { return x.sum().item<float>() > 0 ? x * 2 : x; };
+  if (predicate.place.empty()) predicate.place = "family_causes.cpp:" + std::to_string(line);
+  FamilySettings settings;
+  settings.predicates = {std::move(predicate)};
+  trace_family(settings, program, example(at::ones({2, 3})), example(-at::ones({2, 3})));
+}
+void predicate_of_no_line() { asks(composit::predicate("model.cpp:12", "> 0")); }
+void no_comparison() { asks(composit::predicate("model.cpp:12", "about 0")); }
+void no_bool() {
+  asks({"", [](const composit::LazyTensor& number) { return number; }});
+}
 void equal_sizes() { family_of(sines, {2, 2, 5}); }
 void one_row() { family_of(sines, {1, 2, 5}); }
 void another_path_each_time() {
@@ -203,6 +217,10 @@ Causes with_family_causes(Causes others) {
       {"[unify] examples … part at …; no condition on sizes tells them apart, nor a bool that all "
        "of them read just before: write the comparison that decides with operators, as …",
        no_condition},
+      {"[unify] no example reads a number at …; they read numbers at …", predicate_of_no_line},
+      {"[unify] the predicate at …: expected a comparison with a number, as '> 0', received '…'",
+       no_comparison},
+      {"[unify] the predicate at …: expected one bool of the number", no_bool},
       {"[unify] expected at least 3 different numbers for … where …: add an example at …",
        few_in_a_case},
       {"[unify] expected an input '…' in all examples", another_input},

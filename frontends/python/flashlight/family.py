@@ -22,7 +22,8 @@ from flashlight.structure import flatten
 
 
 def trace_family(program: Callable, examples: Iterable | Callable,
-                 sizes: Sequence[str] | Mapping[str, tuple] = ()) -> "Family":
+                 sizes: Sequence[str] | Mapping[str, tuple] = (),
+                 predicates: Mapping[str, str] | None = None) -> "Family":
     """Runs `program` once per example, and makes a family of the captures: a graph, and a formula
     over sizes for each integer that differs between examples.
 
@@ -34,17 +35,22 @@ def trace_family(program: Callable, examples: Iterable | Callable,
     (low, high) or (low, high, step). The family then runs the program at three sizes of its choice,
     at more where formulas ask for them, and at both ends of the ranges.
 
+    predicates: what the program asks of a number that it reads with `item`, by the line that reads
+    it: {"model.py:12": "> 0"}. A tracer sees the number, not the comparison; examples with equal
+    answers have to go the same way.
+
     Error that names the node and its line where the program takes other ways, or where an integer
     follows from sizes in no way or in several."""
     if callable(examples):
-        return _over(program, examples, sizes)
+        return _over(program, examples, sizes, dict(predicates or {}))
     captures = []
     for example in examples:
         inputs, kwargs = _call_of(example)
         captures.append(trace(program, *inputs, seen_once, **kwargs))
     if not captures:
         raise Error("[unify] expected examples, received none")
-    return Family(_flashlight.Family([c._native for c in captures], list(sizes)), captures)
+    return Family(_flashlight.Family([c._native for c in captures], list(sizes),
+                                     dict(predicates or {})), captures)
 
 
 def load_family(folder: str | pathlib.Path) -> "Family":
@@ -61,7 +67,7 @@ def _call_of(example: Any) -> tuple[tuple, dict]:
     return (example if isinstance(example, tuple) else (example,)), {}
 
 
-def _over(program, make, sizes) -> "Family":
+def _over(program, make, sizes, predicates) -> "Family":
     if not isinstance(sizes, Mapping):
         raise Error("[family] expected the range of each size beside a function that makes "
                     "examples, as in sizes={'tokens': (1, 512)}")
@@ -83,7 +89,7 @@ def _over(program, make, sizes) -> "Family":
         return captures[-1]._native
 
     rows = [(name, *range_, *(1,) * (3 - len(range_))) for name, range_ in sizes.items()]
-    return Family(_flashlight.family_over(arguments_at, capture, rows), captures)
+    return Family(_flashlight.family_over(arguments_at, capture, rows, predicates), captures)
 
 
 class Family:

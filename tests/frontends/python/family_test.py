@@ -263,6 +263,69 @@ class BranchesTest(unittest.TestCase):
             self.assertTrue(torch.equal(result, largest_eigenvalue(*inputs)))
         self.assertGreater(right, 5)
 
+    def test_a_number_that_python_compares(self):
+        def program(x):
+            if x.sum().item() > 1.5:
+                return x * 2
+            return x.sin()
+
+        line = program.__code__.co_firstlineno + 1
+        examples = [(torch.ones(4),), (-torch.ones(4),)]
+        with self.assertRaisesRegex(flashlight.Error, "state it as a predicate"):
+            flashlight.trace_family(program, examples)
+        family = flashlight.trace_family(
+            program, examples, predicates={f"family_test.py:{line}": "> 1.5"}
+        )
+        for x in (torch.rand(4) + 1, torch.rand(4) - 1, torch.rand(4) + 2):
+            self.assertTrue(torch.equal(family(x), program(x)))
+
+
+class LoopsTest(unittest.TestCase):
+    """Steps that are repeated as often as a size says, of programs that nobody here wrote."""
+
+    def test_mamba_without_its_kernels(self):
+        try:
+            from transformers import MambaConfig, MambaModel
+        except ImportError:
+            self.skipTest("transformers is not installed")
+        torch.manual_seed(8)
+        model = MambaModel(
+            MambaConfig(vocab_size=50, hidden_size=16, state_size=4, num_hidden_layers=2,
+                        intermediate_size=32, time_step_rank=4, use_cache=False)
+        ).eval()
+
+        def ids(*sizes):
+            return torch.randint(50, sizes)
+
+        with torch.no_grad():
+            family = flashlight.trace_family(
+                model, [ids(2, 5), ids(3, 9), ids(4, 16)], sizes=["batch", "tokens"]
+            )
+            self.assertTrue(any("loop at modeling_mamba.py" in x for x in family.assumptions()))
+            for sizes in ((2, 6), (4, 13), (3, 16)):
+                x = ids(*sizes)
+                received, expected = family(x)[0], model(x)[0]
+                self.assertTrue(torch.equal(received, expected))
+
+    def test_cells_over_time(self):
+        cell, head = torch.nn.LSTMCell(4, 6), torch.nn.Linear(6, 3)
+
+        def program(x):
+            state, outputs = None, []
+            for part in x.unbind(1):
+                state = cell(part, state)
+                outputs.append(state[0])
+            return head(torch.stack(outputs, 1))
+
+        with torch.no_grad():
+            family = flashlight.trace_family(
+                program, lambda batch, time: torch.randn(batch, time, 4),
+                sizes={"batch": (2, 6), "time": (3, 40)}
+            )
+            for sizes in ((4, 21), (2, 40), (5, 3)):
+                x = torch.randn(*sizes, 4)
+                self.assertTrue(torch.equal(family(x), program(x)))
+
 
 if __name__ == "__main__":
     unittest.main()

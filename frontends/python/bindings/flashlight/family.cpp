@@ -15,17 +15,32 @@ using SizeRow = std::tuple<std::string, std::vector<int64_t>, int64_t, int64_t, 
 // name, low, high, step
 using RangeRow = std::tuple<std::string, int64_t, int64_t, int64_t>;
 
+// Comparisons by place.
+using PredicateTexts = std::map<std::string, std::string>;
+
+std::vector<composit::Predicate> predicates_of(const PredicateTexts& texts) {
+  std::vector<composit::Predicate> predicates;
+  for (const auto& [place, comparison] : texts)
+    predicates.push_back(composit::predicate(place, comparison));
+  return predicates;
+}
+
 FamilyBase of_examples(const std::vector<CaptureBase>& examples,
-                       const std::vector<std::string>& names) {
-  return unlocked([&] { return FamilyBase(examples, {.names = names}); });
+                       const std::vector<std::string>& names, const PredicateTexts& predicates) {
+  FamilySettings settings;
+  settings.names = names;
+  settings.predicates = predicates_of(predicates);
+  return unlocked([&] { return FamilyBase(examples, settings); });
 }
 
 // `arguments_at` gives tensors and their structure as text for sizes by name; `capture` captures
 // the program on these tensors.
 FamilyBase over(
     const std::function<std::pair<Tensors, std::string>(const composit::SizeValues&)>& arguments_at,
-    const std::function<CaptureBase(const Tensors&)>& capture, const std::vector<RangeRow>& rows) {
+    const std::function<CaptureBase(const Tensors&)>& capture, const std::vector<RangeRow>& rows,
+    const PredicateTexts& predicates) {
   FamilySettings settings;
+  settings.predicates = predicates_of(predicates);
   for (const auto& [name, low, high, step] : rows)
     settings.ranges.push_back({name, low, high, step});
   return FamilyBase::over(

@@ -1,0 +1,133 @@
+#include "composit/family/predicates.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ir/error.h"
+#include "composit/ir/transform.h"
+#include "composit/ops/functions.h"
+
+namespace composit {
+namespace {
+
+const Symbol kNumberRead("aten::_local_scalar_dense"), kExpected("expected");
+
+// The number that a node reads on the host; nothing: it reads a bool, or nothing.
+std::optional<Scalar::Value> number_read_by(const Node& node) {
+  if (node.op() != kNumberRead || node.operands().size() != 1) return std::nullopt;
+  const Attribute* expected = node.find_run("expected");
+  const auto* list = expected == nullptr ? nullptr : expected->get_if<List>();
+  if (list == nullptr || list->items.size() != 1) return std::nullopt;
+  const auto* scalar = list->items[0].get_if<Scalar>();
+  if (scalar == nullptr) return std::nullopt;
+  const bool is_number = std::holds_alternative<double>(scalar->value) ||
+                         std::holds_alternative<int64_t>(scalar->value);
+  return is_number ? std::optional(scalar->value) : std::nullopt;
+}
+
+// "model.cpp:12" and "model.cpp:12 in f" are at "model.cpp:12".
+bool is_at(const Node& node, const std::string& place) {
+  const std::string_view source = node.annotation("source");
+  return source.starts_with(place) &&
+         (source.size() == place.size() || source[place.size()] == ' ');
+}
+
+const Predicate* predicate_of(const Node& node, const std::vector<Predicate>& predicates) {
+  if (!number_read_by(node)) return nullptr;
+  const auto found = std::find_if(predicates.begin(), predicates.end(),
+                                  [&](const Predicate& one) { return is_at(node, one.place); });
+  return found == predicates.end() ? nullptr : &*found;
+}
+
+// The predicate as a graph of a tensor of this type.
+Graph question_of(const Predicate& predicate, const Type& type) {
+  const LazyTensor read = input("0", type, InputKind::block);
+  const DType dtype = is_floating_point(type.dtype) ? DType::float64 : DType::int64;
+  const LazyTensor answer = predicate.holds(to(read, dtype));
+  if (!answer || answer.dtype() != DType::bool_ || answer.numel() != 1)
+    throw UserError("[unify] the predicate at " + predicate.place +
+                    ": expected one bool of the number");
+  return Graph({.inputs = {read}, .outputs = {answer}});
+}
+
+bool answer_for(const Graph& question, const Scalar::Value& number) {
+  const Type& type = question.inputs()[0].type();
+  const LazyTensor value = to(std::holds_alternative<double>(number)
+                                  ? full(type.sizes, std::get<double>(number), DType::float64)
+                                  : full(type.sizes, std::get<int64_t>(number), DType::int64),
+                              type.dtype);
+  const Array answer = evaluate(inlined(question, {value})).at(0);
+  return *reinterpret_cast<const bool*>(answer.contiguous().data());
+}
+
+// The read of the predicate's bool, where the old one stood.
+NodePtr read_of_answer(const Node& node, const LazyTensor& tensor, const Predicate& predicate) {
+  const Graph question = question_of(predicate, tensor.type());
+  const auto stay = [&](NodeSpec& spec) {
+    spec.place = node.place();
+    for (const Annotation& annotation : node.annotations()) spec.annotations.push_back(annotation);
+  };
+  NodeSpec spec = copy_of(node, inlined(question, {tensor}, stay));
+  List expected;
+  expected.items.emplace_back(Scalar(answer_for(question, *number_read_by(node))));
+  for (NamedAttribute& attribute : spec.execution)
+    if (attribute.name == kExpected) attribute.value = expected;
+  return std::move(spec).make_node();
+}
+
+}  // namespace
+
+Predicate predicate(std::string place, std::string_view comparison) {
+  const size_t end = comparison.find_first_not_of("<>=!");
+  const std::string_view op = comparison.substr(0, std::min(end, comparison.size()));
+  std::string_view text = comparison.substr(op.size());
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  double number = 0;
+  const auto [read, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::set<std::string_view> known = {">", ">=", "<", "<=", "==", "!="};
+  if (!known.contains(op) || error != std::errc() || read != text.data() + text.size())
+    throw UserError("[unify] the predicate at " + place +
+                    ": expected a comparison with a number, as '> 0', received '" +
+                    std::string(comparison) + "'");
+  return {std::move(place), [op = std::string(op), number](const LazyTensor& x) {
+            if (op == ">") return x > number;
+            if (op == ">=") return x >= number;
+            if (op == "<") return x < number;
+            if (op == "<=") return x <= number;
+            return op == "==" ? eq(x, number) : ne(x, number);
+          }};
+}
+
+Graph with_predicates(const Graph& graph, const std::vector<Predicate>& predicates) {
+  if (predicates.empty()) return graph;
+  return rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
+    std::optional<Replacement> now;
+    if (const Predicate* asked = predicate_of(node, predicates))
+      now = Replacement{{}, {read_of_answer(node, operands.at(0), *asked)}};
+    return now;
+  });
+}
+
+void expect_places(const std::vector<Graph>& graphs, const std::vector<Predicate>& predicates) {
+  std::set<std::string> lines;
+  for (const Graph& graph : graphs)
+    for (const NodePtr& node : graph.effects())
+      if (number_read_by(*node)) lines.insert(std::string(node->annotation("source")));
+  for (const Predicate& one : predicates) {
+    bool found = false;
+    for (const Graph& graph : graphs)
+      for (const NodePtr& node : graph.effects())
+        found = found || (number_read_by(*node) && is_at(*node, one.place));
+    if (found) continue;
+    std::string all;
+    for (const std::string& line : lines)
+      all += (all.empty() ? "" : ", ") + (line.empty() ? "a line that is not known" : line);
+    throw UserError("[unify] no example reads a number at " + one.place +
+                    "; they read numbers at " + (all.empty() ? "no line" : all));
+  }
+}
+
+}  // namespace composit
