@@ -20,6 +20,12 @@ bool has_value_sizes(const FamilyBase& family) {
                      [](const composit::Family& one) { return !one.value_sizes.empty(); });
 }
 
+// Compiled, the body of a scan has no kernels for products: code of one number of steps is faster.
+std::string reason_to_compile_each(const FamilyBase& family) {
+  const std::vector<composit::ScanShape>& loops = family.cases().scans;
+  return loops.empty() ? "" : print(loops.front()) + "; each number of them is compiled for itself";
+}
+
 }  // namespace
 
 // What is wrong with the programs, a call that needs them will say.
@@ -47,7 +53,10 @@ void AdaptiveBase::State::unify(AdaptiveKind& kind) {
   std::string why;
   try {
     family = FamilyBase(examples, {.replay_examples = false});
-    if (!has_value_sizes(*family))
+    why = reason_to_compile_each(*family);
+    if (!why.empty())
+      family.reset();
+    else if (!has_value_sizes(*family))
       programs =
           std::make_shared<FamilyPrograms>(*family, settings.compile, settings.most_programs);
   } catch (const std::exception& error) {

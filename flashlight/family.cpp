@@ -1,6 +1,7 @@
 #include "flashlight/family.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <mutex>
 
@@ -65,13 +66,20 @@ composit::Cases unified(std::vector<CaptureBase>& examples, const composit::Unif
   const std::vector<CaptureBase> named = FamilyMaker::with_common_names(examples);
   const bool are_renamed = input_names(named) != input_names(examples);
   if (!are_renamed) return unify(examples);
+  std::exception_ptr error;
   try {
     if (composit::Cases cases = unify(examples); !has_branches(cases)) return cases;
   } catch (const UserError&) {  // perhaps for their names
+    error = std::current_exception();
   }
-  composit::Cases cases = unify(named);
-  examples = named;
-  return cases;
+  try {
+    composit::Cases cases = unify(named);
+    examples = named;
+    return cases;
+  } catch (const UserError&) {  // what is wanted is told of the examples as they are
+    if (error) std::rethrow_exception(error);
+    throw;
+  }
 }
 
 const CaptureBase& example_of(const composit::Cases& cases,

@@ -47,8 +47,8 @@ Graph beginning_of(const Graph& graph, size_t count) {
   for (size_t n = 0; n < count; ++n)
     for (uint32_t i = 0; i < nodes[n]->outputs().size(); ++i) outputs.push_back({nodes[n], i});
   std::set<const Node*> read;
-  for (const NodePtr& node : Graph({.inputs = {}, .outputs = outputs}).nodes())
-    read.insert(node.get());
+  const Graph part({.inputs = {}, .outputs = outputs});
+  for (const NodePtr& node : part.nodes()) read.insert(node.get());
   LazyTensors inputs;
   for (const LazyTensor& input : graph.inputs())
     if (read.contains(input.node.get()) || input_kind(*input.node) == InputKind::user_input)

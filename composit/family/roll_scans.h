@@ -4,7 +4,7 @@
 //   Graph one = rolled(examples[0], loops);               // … composit::scan(…) …
 //
 // A capture of `for (t = 0; t < x.size(1); ++t) h = cell(x.select(1, t), h)` has the nodes of the
-// body once for each t. Where these are equal but for what they read from the trip before, and for
+// body once for each t. Where these are equal but for what they read from trips before, and for
 // places they read at that go on by the same number, they are one `composit::scan`: values that are
 // handed on are carried, `x` is a sequence, and what is read behind, as by `stack`, is an output.
 // Only loops are rolled whose trips differ in number between examples. Nothing is guessed: the

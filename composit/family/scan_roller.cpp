@@ -29,18 +29,20 @@ class ScanRoller {
     const size_t end = trips_.begin + trips_.count * length();
     for (size_t i = end; i < sequence_.nodes.size(); ++i) behind_.insert(sequence_.nodes[i].get());
     find_writes();
-    find_carried();
-    if (!find_slots() || !find_stacks()) return std::nullopt;
+    if (!find_carried() || !find_slots() || !find_stacks()) return std::nullopt;
     make_scan();
     return rest();
   }
 
  private:
-  // A value that trips hand on, and what it is before the first.
+  // A value that trips hand on, and what it is before the first; of one trip back, or of more.
   struct Carried {
     size_t node;
     uint32_t output;
+    size_t back;
     LazyTensor init;
+    std::optional<size_t> from = {};  // of more: the value of one less, which it is next
+    bool operator==(const Carried&) const = default;
   };
   using Value = std::pair<size_t, uint32_t>;  // of a trip: a node, and one of its outputs
 
@@ -59,26 +61,40 @@ class ScanRoller {
     return std::find(writes_.begin(), writes_.end(), place) != writes_.end();
   }
 
-  void find_carried() {
+  // False: there are fewer trips than some values are handed on for.
+  bool find_carried() {
     for (size_t i = 0; i < length(); ++i)
       for (size_t j = writes(i) ? 1 : 0; j < shape_.operands[i].size(); ++j) {
         const TripOperand& operand = shape_.operands[i][j];
-        const LazyTensor& init = first(i).operands()[j];
-        if (operand.kind == Kind::carried && !carried_of(operand, init))
-          carried_.push_back({operand.node, operand.output, init});
+        if (operand.kind != Kind::carried) continue;
+        if (operand.back > trips_.count) return false;
+        carried_of_[{i, j}] = add_carried(operand, i, j);
       }
+    return true;
   }
-  // `init`: absent for any.
-  std::optional<size_t> carried_of(const TripOperand& operand, const LazyTensor& init = {}) const {
+  // What operand `j` of node `i` hands on; in trip t, before the first has been handed on for as
+  // many, it is what the value of `back` - t trips back is at first.
+  size_t add_carried(const TripOperand& operand, size_t i, size_t j) {
+    std::optional<size_t> from;
+    for (size_t back = 1; back <= operand.back; ++back) {
+      const size_t trip = operand.back - back;
+      const Node& node = *sequence_.nodes[trips_.begin + trip * length() + i];
+      const Carried one{operand.node, operand.output, back, node.operands()[j], from};
+      const auto known = std::find(carried_.begin(), carried_.end(), one);
+      from = static_cast<size_t>(known - carried_.begin());
+      if (known == carried_.end()) carried_.push_back(one);
+    }
+    return *from;
+  }
+  // The number of a value of one trip back.
+  std::optional<size_t> carried_of(size_t node, uint32_t output) const {
     for (size_t i = 0; i < carried_.size(); ++i)
-      if (carried_[i].node == operand.node && carried_[i].output == operand.output &&
-          (!init || carried_[i].init == init))
+      if (carried_[i].node == node && carried_[i].output == output && carried_[i].back == 1)
         return i;
     return std::nullopt;
   }
 
-  // ---- what trips read
-  // ---------------------------------------------------------------------------
+  // ---- what trips read -------------------------------------------------------------------------
 
   // Where the trips read or write that have an access at this place.
   Places places_of(size_t place) const {
@@ -115,8 +131,7 @@ class ScanRoller {
     return true;
   }
 
-  // ---- what is read of trips
-  // ---------------------------------------------------------------------
+  // ---- what is read of trips -------------------------------------------------------------------
 
   // Values of all trips, in their order or in reverse, from operand `begin` of a node on.
   struct Run {
@@ -154,8 +169,7 @@ class ScanRoller {
 
   // The value after the last trip, which the next would take.
   bool is_final(const std::pair<size_t, size_t>& place, uint32_t output) const {
-    return place.first + 1 == trips_.count &&
-           carried_of({Kind::carried, place.second, output}).has_value();
+    return place.first + 1 == trips_.count && carried_of(place.second, output).has_value();
   }
 
   // True where trips write every index of some range, each once.
@@ -195,8 +209,7 @@ class ScanRoller {
     return good;
   }
 
-  // ---- the loop
-  // ----------------------------------------------------------------------------------
+  // ---- the loop --------------------------------------------------------------------------------
 
   // A trip as a graph of values with the types that they have in the capture, and what it takes
   // from outside.
@@ -229,7 +242,7 @@ class ScanRoller {
       const TripOperand& operand = shape_.operands[place][j];
       const LazyTensor& value = first(place).operands()[j];
       if (operand.kind == Kind::inner) return value_of(operand.node, operand.output);
-      if (operand.kind == Kind::carried) return carried.at(*carried_of(operand, value));
+      if (operand.kind == Kind::carried) return carried.at(carried_of_.at({place, j}));
       if (operand.kind == Kind::slot) return slots.at(slot_of_operand_.at({place, j}));
       return from_outside(value);
     };
@@ -241,7 +254,8 @@ class ScanRoller {
       spec.place = 0;
       copies[i] = std::move(spec).make_node();
     }
-    for (const Carried& one : carried_) parts.outputs.push_back(value_of(one.node, one.output));
+    for (const Carried& one : carried_)
+      parts.outputs.push_back(one.from ? carried.at(*one.from) : value_of(one.node, one.output));
     for (const auto& [place, output] : stacks_) parts.outputs.push_back(value_of(place, output));
     for (const size_t place : writes_) parts.outputs.push_back(operand_of(place, 1));
     return Graph(std::move(parts));
@@ -279,8 +293,7 @@ class ScanRoller {
     return {scan_, static_cast<uint32_t>(carried_.size() + static_cast<size_t>(place))};
   }
 
-  // ---- what stands behind
-  // ------------------------------------------------------------------------
+  // ---- what stands behind ----------------------------------------------------------------------
 
   // What the trips write into, with all that they write.
   LazyTensor written(size_t place) const {
@@ -292,10 +305,12 @@ class ScanRoller {
 
   // A value of a trip, as the loop gives it; absent where nothing reads it alone.
   LazyTensor after_loop(const std::pair<size_t, size_t>& place, uint32_t output) const {
-    if (writes(place.second))
-      return place.first + 1 == trips_.count ? written(place.second) : LazyTensor();
+    if (writes(place.second)) {
+      const bool is_last = place.first + 1 == trips_.count;
+      return is_last && is_dense_write(place.second) ? written(place.second) : LazyTensor();
+    }
     if (is_final(place, output))
-      return {scan_, static_cast<uint32_t>(*carried_of({Kind::carried, place.second, output}))};
+      return {scan_, static_cast<uint32_t>(*carried_of(place.second, output))};
     const Value value{place.second, output};
     if (!stacks_.contains(value)) return {};
     return slot_at(stack_of(value), static_cast<int64_t>(place.first));
@@ -349,8 +364,9 @@ class ScanRoller {
   std::set<const Node*> behind_;
   std::vector<size_t> writes_;  // nodes of a trip that write what is read behind only
   std::vector<Carried> carried_;
-  LazyTensors slots_;             // sequences
-  std::vector<Type> slot_types_;  // of a slot, as the first trip has it
+  std::map<std::pair<size_t, size_t>, size_t> carried_of_;  // by node and operand
+  LazyTensors slots_;                                       // sequences
+  std::vector<Type> slot_types_;                            // of a slot, as the first trip has it
   std::map<size_t, size_t> slot_of_node_;
   std::map<std::pair<size_t, size_t>, size_t> slot_of_operand_;  // by node and operand
   std::set<Value> stacks_;                                       // what is given from each trip

@@ -20,6 +20,9 @@ const int64_t* integer_of(const Node& node, std::string_view name) {
   return attribute == nullptr ? nullptr : attribute->get_if<int64_t>();
 }
 
+// The trips before one that it may read values of.
+constexpr size_t kMostBack = 4;
+
 // As local_hash, but for where an access reads. No effect is like another one.
 Hash token_of(const Node& node) {
   Hasher hasher;
@@ -41,23 +44,23 @@ class Reader {
   Reader(const TripSequence& sequence, size_t begin, size_t length)
       : sequence_(sequence), begin_(begin), length_(length) {}
 
-  // What the second trip has of the first; nothing where it is no trip of a loop.
-  std::optional<ScanShape> shape() {
-    add_trip(0);
-    add_trip(1);
-    ScanShape shape{std::string(node(0, 0).annotation("source")), {}, {}, {}, {}};
+  // What trip number `last` has of those before it; nothing where it is no trip of a loop.
+  std::optional<ScanShape> shape(size_t last) {
+    for (size_t trip = 0; trip <= last; ++trip) add_trip(trip);
+    ScanShape shape;
+    shape.place = node(0, 0).annotation("source");
     for (size_t i = 0; i < length_; ++i) {
-      const Node &first = node(0, i), &second = node(1, i);
-      if (first.operands().size() != second.operands().size()) return std::nullopt;
+      const Node &before = node(last - 1, i), &now = node(last, i);
+      if (before.operands().size() != now.operands().size()) return std::nullopt;
       shape.forms.push_back(sequence_.forms[begin_ + i]);
       shape.operands.emplace_back();
-      for (size_t j = 0; j < second.operands().size(); ++j) {
-        const auto found = operand_of_second(first.operands()[j], second.operands()[j]);
+      for (size_t j = 0; j < now.operands().size(); ++j) {
+        const auto found = operand_of(last, before.operands()[j], now.operands()[j]);
         if (!found) return std::nullopt;
         shape.operands.back().push_back(*found);
       }
-      const auto before = access_of(first), now = access_of(second);
-      shape.steps.push_back(now ? now->index - before->index : 0);
+      const auto from = access_of(before), to = access_of(now);
+      shape.steps.push_back(to ? to->index - from->index : 0);
     }
     for (size_t i = 0; i < length_; ++i)
       if (shape.steps[i] != 0 && !goes_on_well(shape, i)) return std::nullopt;
@@ -96,8 +99,9 @@ class Reader {
     return true;
   }
 
-  std::optional<TripOperand> operand_of_second(const LazyTensor& before, const LazyTensor& now) {
-    const std::optional<TripOperand> found = operand_in(places_, 1, now);
+  std::optional<TripOperand> operand_of(size_t trip, const LazyTensor& before,
+                                        const LazyTensor& now) {
+    const std::optional<TripOperand> found = operand_in(places_, trip, now, kMostBack);
     if (!found || found->kind != Kind::outside) return found;
     if (before.defined() != now.defined()) return std::nullopt;
     if (!now || before == now) return found;
@@ -119,25 +123,35 @@ class Reader {
     return readers == 1;
   }
 
+  // As views_others: slots are dense, too.
+  static bool views_slots(const Node& node) {
+    return views_memory(node) &&
+           std::any_of(node.operands().begin(), node.operands().end(), [](const LazyTensor& x) {
+             return x && access_of(*x.node) && !is_contiguous(x.type());
+           });
+  }
+
   bool fits_at(const ScanShape& shape, size_t trip, size_t place) {
     const Node& now = node(trip, place);
     const auto gone = static_cast<int64_t>(trip);
-    if (now.operands().size() != shape.operands[place].size() || views_others(places_, now))
+    if (now.operands().size() != shape.operands[place].size() || views_others(places_, now) ||
+        views_slots(now))
       return false;
     if (const auto access = access_of(now);
         access && access->index != access_of(node(0, place))->index + gone * shape.steps[place])
       return false;
     for (size_t j = 0; j < now.operands().size(); ++j) {
       const LazyTensor& operand = now.operands()[j];
-      const auto found = operand_in(places_, trip, operand);
+      const auto found = operand_in(places_, trip, operand, kMostBack);
       const TripOperand& expected = shape.operands[place][j];
       if (!found) return false;
-      if (expected.kind == Kind::inner || (expected.kind == Kind::carried && trip > 0)) {
+      const bool is_carried = expected.kind == Kind::carried;
+      if (expected.kind == Kind::inner || (is_carried && trip >= expected.back)) {
         if (*found != expected) return false;
         continue;
       }
       if (found->kind != Kind::outside) return false;
-      if (expected.kind == Kind::carried) {
+      if (is_carried) {
         const Node& maker = node(0, expected.node);
         if (!operand || !same_values(operand.type(), maker.outputs().at(expected.output)))
           return false;
@@ -155,6 +169,7 @@ class Reader {
     }
     return true;
   }
+
   const TripSequence& sequence_;
   const size_t begin_, length_;
   TripPlaces places_;
@@ -193,7 +208,9 @@ void add_cuts(const TripSequence& sequence, size_t begin, size_t end, size_t len
               std::vector<ScanShape>& shapes) {
   std::vector<std::pair<size_t, ScanShape>> cuts;
   for (size_t at = begin; at + length <= end && at < begin + 2 * length; ++at) {
-    std::optional<ScanShape> shape = Reader(sequence, at, length).shape();
+    // Of a late trip: it may read values of several before.
+    const size_t last = std::min(kMostBack, (end - at) / length);
+    std::optional<ScanShape> shape = Reader(sequence, at, length).shape(last);
     if (!shape || !computes(sequence, at, length)) continue;
     const std::optional<Trips> trips = Reader(sequence, at, length).trips(*shape);
     if (trips && trips->count > 1) cuts.emplace_back(carried_by(*shape), *std::move(shape));

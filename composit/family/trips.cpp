@@ -7,12 +7,13 @@
 namespace composit {
 
 std::optional<TripOperand> operand_in(const TripPlaces& places, size_t trip,
-                                      const LazyTensor& value) {
+                                      const LazyTensor& value, size_t most_back) {
   using Kind = TripOperand::Kind;
   const auto* place = value ? places.find(value.node.get()) : nullptr;
   if (place == nullptr) return TripOperand{};
   if (place->first == trip) return TripOperand{Kind::inner, place->second, value.index};
-  if (place->first + 1 == trip) return TripOperand{Kind::carried, place->second, value.index};
+  if (place->first < trip && trip - place->first <= most_back)
+    return TripOperand{Kind::carried, place->second, value.index, 0, trip - place->first};
   return std::nullopt;
 }
 

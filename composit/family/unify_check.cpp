@@ -45,7 +45,10 @@ bool competes(const Fit& fit, const Fit& taken) {
            (one.near && (one.form == FitForm::multiple || one.form == FitForm::product));
   };
   if (taken.form == FitForm::size && taken.near) return fit.form == FitForm::size;
-  return is_simple(taken) ? is_simple(fit) : fit.form <= FitForm::quotient;
+  // Small numbers are quotients by large divisors as well as remainders by small ones.
+  const bool is_divided = taken.form >= FitForm::quotient;
+  const FitForm last = is_divided ? std::max(FitForm::remainder, taken.form) : FitForm::quotient;
+  return is_simple(taken) ? is_simple(fit) : fit.form <= last;
 }
 
 }  // namespace
@@ -140,7 +143,8 @@ std::optional<SizeValues> sizes_with(const Family& family,
   return found ? std::optional(sizes) : std::nullopt;
 }
 
-// The family at all sizes within its range, if these are few: what sizes values in it can have.
+// The family at all sizes within its range, or where these are many, at some of them: what sizes
+// values in it can have. Bound as far as somebody asks.
 class AllBindings {
  public:
   AllBindings(const Family& family, const Within& within) : family_(family), within_(within) {}
@@ -148,9 +152,14 @@ class AllBindings {
   // The first sizes at which two formulas differ. `is_known`: they were looked for at all sizes.
   std::optional<SizeValues> where_differ(const SizeFormula& a, const SizeFormula& b,
                                          bool& is_known) {
-    if (!bindings_) bind_all();
-    is_known = is_complete_;
-    for (const auto& [sizes, binding] : *bindings_) {
+    constexpr double kAll = 256;
+    double count = 1;
+    for (const FreeSize& size : family_.sizes)
+      count *= static_cast<double>((size.high - size.low) / size.step + 1);
+    is_known = count <= kAll && family_.value_sizes.empty();
+    for (size_t i = 0;; ++i) {
+      if (i == bindings_.size() && !bind_next()) return std::nullopt;
+      const auto& [sizes, binding] = bindings_[i];
       const auto size_of = [&binding = binding](const LazyTensor& tensor, size_t axis) {
         return binding.of(tensor).sizes().at(axis);
       };
@@ -159,28 +168,30 @@ class AllBindings {
       } catch (const UserError&) {  // an exact quotient that is none here is refused, not wrong
       }
     }
-    return std::nullopt;
   }
 
  private:
-  void bind_all() {
-    constexpr double kMost = 256;
-    bindings_.emplace();
-    double count = 1;
-    for (const FreeSize& size : family_.sizes)
-      count *= static_cast<double>((size.high - size.low) / size.step + 1);
-    is_complete_ = count <= kMost && family_.value_sizes.empty();
-    if (!is_complete_) return;
-    for (const SizeValues& sizes : grid_of(family_.sizes))
-      if (!within_ || within_(sizes))
-        if (std::optional<Binding> binding = bound_at(family_, sizes))
-          bindings_->emplace_back(sizes, std::move(*binding));
+  // False: there are no more.
+  bool bind_next() {
+    constexpr size_t kMost = 256;
+    if (!family_.value_sizes.empty()) return false;
+    if (!grid_) grid_ = grid_of(family_.sizes);
+    while (next_ < std::min(grid_->size(), kMost)) {
+      const SizeValues& sizes = (*grid_)[next_++];
+      if (within_ && !within_(sizes)) continue;
+      std::optional<Binding> binding = bound_at(family_, sizes);
+      if (!binding) continue;
+      bindings_.emplace_back(sizes, std::move(*binding));
+      return true;
+    }
+    return false;
   }
 
   const Family& family_;
   const Within& within_;
-  std::optional<std::vector<std::pair<SizeValues, Binding>>> bindings_;
-  bool is_complete_ = false;
+  std::optional<std::vector<SizeValues>> grid_;
+  size_t next_ = 0;  // in `grid_`
+  std::vector<std::pair<SizeValues, Binding>> bindings_;
 };
 
 void expect_one_meaning(const Family& family, const Ambiguity& integer, const Within& within,

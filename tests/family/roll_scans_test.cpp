@@ -146,6 +146,27 @@ TEST(RollScans, NeighboursInTime) {  // Euler's method over points in time
   });
 }
 
+TEST(RollScans, ValuesOfSeveralTripsBefore) {
+  expect_same([](const LazyTensor& x, const LazyTensor& w) {
+    LazyTensor a = at(x, 0), b = at(x, 1);
+    LazyTensors all;
+    for (int64_t t = 2; t < x.size(1); ++t) {
+      const LazyTensor next = tanh(matmul(a, w) + b * at(x, t));
+      a = b;
+      b = next;
+      all.push_back(next);
+    }
+    return LazyTensors{b, stack(all, 1)};
+  });
+  expect_same(
+      [](const LazyTensor& x, const LazyTensor& w) {  // the third before, alone
+        LazyTensors y = {at(x, 0), at(x, 1), at(x, 0) * 2};
+        for (int64_t t = 0; t < x.size(1); ++t) y.push_back(cell(y[y.size() - 3], at(x, t), w));
+        return LazyTensors{y.back(), y[y.size() - 2] * y[y.size() - 3]};
+      },
+      {{2, 5}, {3, 8}, {5, 12}, {4, 6}}, {{2, 6}, {4, 9}, {5, 5}, {3, 12}, {2, 7}});
+}
+
 TEST(RollScans, WindowsStepsAndPieces) {
   expect_same(
       [](const LazyTensor& x, const LazyTensor& w) {
@@ -277,10 +298,13 @@ class RandomTimeProgram {
     LazyTensors state(states, zeros_for(x));
     if (pick(2) == 0) state[0] = at(x, 0);
     std::vector<LazyTensors> all(states);
+    LazyTensors older = state;  // of the trip before
     for (int64_t i = skipped; i < x.size(1); ++i) {
       const int64_t t = is_reverse ? x.size(1) - 1 - i : i;
       std::mt19937 body(seed_ + 1);  // the same in each trip
       LazyTensors values = state;
+      if (seed_ % 4 == 1) values.push_back(older[0]);
+      older = state;
       values.push_back(at(x, t));
       if (seed_ % 3 == 0) values.push_back(select_at(transpose(x, 0, 1), 0, i));
       for (size_t s = 0; s < steps; ++s) {

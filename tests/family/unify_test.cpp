@@ -144,6 +144,16 @@ TEST(Unify, FormulasThatDifferAtOneSizeAskForIt) {
   expect_right(program, {{2, 16}, {3, 23}, {5, 12}, {4, 20}}, kElsewhere);
 }
 
+TEST(Unify, ARemainderMayLookLikeAQuotient) {
+  const Program program = [](const LazyTensor& x, int64_t, int64_t tokens) {
+    return filled(x, tokens % 2);
+  };
+  EXPECT_EQ(error_of(program, {{2, 8}, {5, 10}, {3, 11}}),
+            "[unify] %new_full = aten::new_full: 'size' may be div(size(%x, 1), 11) or "
+            "mod(size(%x, 1), 2), which differ where size(%x, 1) is 9: add an example there");
+  expect_right(program, {{2, 8}, {5, 10}, {3, 11}, {4, 9}}, {{2, 9}, {4, 10}, {3, 8}});
+}
+
 TEST(Unify, NobodyKnowsHowEvenExamplesRound) {
   const Program program = [](const LazyTensor& x, int64_t, int64_t tokens) {
     return filled(x, (tokens + 1) / 2);

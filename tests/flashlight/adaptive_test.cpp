@@ -117,6 +117,25 @@ TEST(Adaptive, WhereSizesAreDataTheFirstCallAtASizeIsCompiled) {
   EXPECT_EQ(report.fitted, report.compiled);
 }
 
+TEST(Adaptive, NumbersOfStepsAreCompiledEachForItself) {
+  const torch::NoGradGuard no_grad;
+  torch::nn::GRUCell cell(3, 4);
+  const auto program = [&](const at::Tensor& x) {
+    at::Tensor h = torch::zeros({x.size(0), 4});
+    for (int64_t t = 0; t < x.size(1); ++t) h = cell->forward(x.select(1, t), h);
+    return h;
+  };
+  const auto fast = adaptive(program, readable());
+  for (int round = 0; round < 3; ++round)
+    for (const int64_t steps : {3, 5, 8, 6}) {
+      const at::Tensor x = torch::randn({2, steps, 3});
+      EXPECT_TRUE(torch::allclose(fast(x), program(x), 1e-5, 1e-6)) << steps;
+      fast.wait();
+    }
+  EXPECT_EQ(fast.report().compiled, 4U) << str(fast.report());
+  EXPECT_THAT(str(fast.report()), HasSubstr("each number of them is compiled for itself"));
+}
+
 TEST(Adaptive, AnotherPathIsLeftToTheProgram) {
   const torch::NoGradGuard no_grad;
   const auto program = [](const at::Tensor& x) {
