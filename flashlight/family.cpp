@@ -337,6 +337,8 @@ std::vector<std::string> FamilyBase::assumptions() const {
   for (const composit::LoopShape& loop : state_->cases.loops) lines.push_back(print(loop));
   for (const composit::ScanShape& loop : state_->cases.scans) lines.push_back(print(loop));
   for (std::string& line : lines) line = "fitted: " + line;
+  for (const composit::Predicate& one : state_->cases.predicates)
+    lines.push_back("stated: " + print(one));
   const auto& cases = state_->cases.cases;
   for (size_t i = 0; i < cases.size(); ++i)
     add_lines(cases[i], cases.size() == 1 ? "" : "case " + std::to_string(i + 1) + ": ", lines);

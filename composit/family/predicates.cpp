@@ -92,13 +92,19 @@ Predicate predicate(std::string place, std::string_view comparison) {
     throw UserError("[unify] the predicate at " + place +
                     ": expected a comparison with a number, as '> 0', received '" +
                     std::string(comparison) + "'");
-  return {std::move(place), [op = std::string(op), number](const LazyTensor& x) {
-            if (op == ">") return x > number;
-            if (op == ">=") return x >= number;
-            if (op == "<") return x < number;
-            if (op == "<=") return x <= number;
-            return op == "==" ? eq(x, number) : ne(x, number);
-          }};
+  const auto holds = [op = std::string(op), number](const LazyTensor& x) {
+    if (op == ">") return x > number;
+    if (op == ">=") return x >= number;
+    if (op == "<") return x < number;
+    if (op == "<=") return x <= number;
+    return op == "==" ? eq(x, number) : ne(x, number);
+  };
+  return {std::move(place), holds, std::string(comparison)};
+}
+
+std::string print(const Predicate& predicate) {
+  return "the number read at " + predicate.place + ": " +
+         (predicate.text.empty() ? "what a function asks" : "whether it is " + predicate.text);
 }
 
 Graph with_predicates(const Graph& graph, const std::vector<Predicate>& predicates) {

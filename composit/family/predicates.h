@@ -18,10 +18,12 @@
 
 namespace composit {
 
+// What is asked of the number that a line reads.
 struct Predicate {
   std::string place;  // file and line of the read: "model.cpp:12"
   // One bool of the number, which comes as float64 or int64: as C++ and Python compare it.
   std::function<LazyTensor(const LazyTensor& number)> holds;
+  std::string text = {};  // "> 0"; empty for a function of the user
 };
 
 // A comparison: "> 0", "<= 1e-3", "== 2", "!= 0". UserError for other text.
@@ -29,6 +31,9 @@ Predicate predicate(std::string place, std::string_view comparison);
 
 // The graph with a bool in place of each number that is read at one of these places.
 Graph with_predicates(const Graph& graph, const std::vector<Predicate>& predicates);
+
+// "the number read at model.cpp:12: whether it is > 0"
+std::string print(const Predicate& predicate);
 
 // UserError where no graph reads a number at a place.
 void expect_places(const std::vector<Graph>& graphs, const std::vector<Predicate>& predicates);

@@ -261,6 +261,9 @@ TEST_F(Branches, PredicatesOfTheUser) {
   const auto family =
       trace_family(settings, program, example(positive_of(2, 4)), example(negative_of(2, 4)),
                    example(positive_of(2, 4) * 9), example(negative_of(2, 4) * 9));
+  EXPECT_THAT(family.assumptions(),
+              Contains("stated: the number read at " + program.place(program.sum_line) +
+                       ": whether it is > 0.1"));
   size_t right = 0;
   for (const double scale : {0.5, 1.0, 2.0, 5.0, 8.0, 30.0})
     for (const at::Tensor& x : {positive_of(2, 4) * scale, negative_of(2, 4) * scale}) {
