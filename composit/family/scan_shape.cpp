@@ -162,7 +162,7 @@ class Reader {
       if (!operand || operand == first) {
         if (expected.kind == Kind::slot && (trip > 0 || !operand || !piece_of(operand)))
           return false;
-      } else if (expected.kind != Kind::slot || operand.type() != first.type() ||
+      } else if (expected.kind != Kind::slot ||
                  distance_between(first, operand) != gone * expected.step) {
         return false;
       }

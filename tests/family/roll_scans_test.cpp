@@ -277,6 +277,36 @@ TEST(RollScans, WhatIsNoLoopStaysWhatItIs) {
             0U);
 }
 
+// Each index is written twice; what stood there in between is read.
+TEST(RollScans, WritesThatStayWhatTheyAre) {
+  const TimeProgram overlapping = [](const LazyTensor& x, const LazyTensor& w) {
+    LazyTensor all = x * 1.0;
+    for (int64_t t = 0; t + 1 < x.size(1); ++t)
+      all = apply_one("aten::slice_scatter", {all, tanh(matmul(slice(x, 1, t, t + 2), w)),
+                                              int64_t{1}, t, t + 2, int64_t{1}});
+    return LazyTensors{all};
+  };
+  const TimeProgram read = [](const LazyTensor& x, const LazyTensor& w) {
+    LazyTensor all = x * 1.0, second;
+    for (int64_t t = 0; t < x.size(1); ++t) {
+      all = apply_one("aten::select_scatter", {all, tanh(matmul(at(x, t), w)), int64_t{1}, t});
+      if (t == 1) second = all * 2.0;
+    }
+    return LazyTensors{all, second};
+  };
+  for (const TimeProgram& program : {overlapping, read}) {
+    std::vector<Graph> graphs;
+    for (const Extents& sizes : kShownExtents) graphs.push_back(time_graph(program, sizes));
+    const std::vector<ScanShape> loops = scans_of(graphs);
+    for (size_t i = 0; i < graphs.size(); ++i) {
+      const Graph now = rolled(graphs[i], loops);
+      verify(now);
+      EXPECT_EQ(evaluate(now, arrays_at(kShownExtents[i])),
+                evaluate(graphs[i], arrays_at(kShownExtents[i])));
+    }
+  }
+}
+
 TEST(RollScans, AreNamed) {
   ScanShape loop;
   loop.place = "cells.cpp:9";
