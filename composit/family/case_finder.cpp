@@ -396,10 +396,8 @@ std::vector<FreeSize> CaseFinder::sizes_in(const Graph& graph, const Members& me
     sizes.push_back(free_size(size.name, std::move(shown)));
     for (const InputAxis& axis : size.axes) {
       const std::string& name = input_name(*examples_[0].inputs().at(axis.input).node);
-      const bool is_there =
-          std::any_of(graph.inputs().begin(), graph.inputs().end(),
-                      [&](const LazyTensor& input) { return input_name(*input.node) == name; });
-      if (is_there) sizes.back().axes.push_back({input_called(graph, name), axis.axis});
+      if (const std::optional<size_t> input = find_input(graph, name))
+        sizes.back().axes.push_back({*input, axis.axis});
     }
   }
   return sizes;

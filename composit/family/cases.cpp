@@ -34,8 +34,7 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
   for (Graph& example : closed) example = with_predicates(example, options.predicates);
   const std::vector<LoopShape> loops = loops_of(closed);
   for (Graph& example : closed) example = rolled(example, loops);
-  const std::vector<ScanShape> scans = scans_of(closed);
-  for (Graph& example : closed) example = rolled(example, scans);
+  const std::vector<ScanShape> scans = roll_scans(closed);
   std::vector<FreeSize> sizes = free_sizes(closed);
   set_names(sizes, options.names);
   if (!sizes.empty()) expect_examples(examples);

@@ -411,11 +411,15 @@ class Merger {
 
 }  // namespace
 
-std::optional<bool> bool_read_by(const Node& node) {
+std::optional<Scalar> scalar_read_by(const Node& node) {
   const Guard* guard = node.find_run("body") == nullptr ? guard_of(node) : nullptr;
   if (guard == nullptr || guard->expected != Guard::Expected::captured) return std::nullopt;
-  const Scalar expected = expected_of(*guard, node);
-  const bool* answer = std::get_if<bool>(&expected.value);
+  return expected_of(*guard, node);
+}
+
+std::optional<bool> bool_read_by(const Node& node) {
+  const std::optional<Scalar> read = scalar_read_by(node);
+  const bool* answer = read ? std::get_if<bool>(&read->value) : nullptr;
   return answer == nullptr ? std::nullopt : std::optional(*answer);
 }
 

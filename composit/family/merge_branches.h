@@ -35,7 +35,9 @@ BranchPoint branch_point(const Graph& a, const Graph& b);
 // draws, or has another effect that is no guard, and where arms give results of other types.
 Graph merge_branches(const std::vector<Graph>& ways);
 
-// The answer of a node that reads one bool on the host; nothing: another node.
+// What a node reads on the host, as it was captured; nothing: another node.
+std::optional<Scalar> scalar_read_by(const Node& node);
+// The same of a bool; nothing: another node, or another number.
 std::optional<bool> bool_read_by(const Node& node);
 
 }  // namespace composit

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "composit/eval/evaluate.h"
+#include "composit/family/merge_branches.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
 #include "composit/ops/functions.h"
@@ -17,15 +18,10 @@ const Symbol kNumberRead("aten::_local_scalar_dense"), kExpected("expected");
 
 // The number that a node reads on the host; nothing: it reads a bool, or nothing.
 std::optional<Scalar::Value> number_read_by(const Node& node) {
-  if (node.op() != kNumberRead || node.operands().size() != 1) return std::nullopt;
-  const Attribute* expected = node.find_run("expected");
-  const auto* list = expected == nullptr ? nullptr : expected->get_if<List>();
-  if (list == nullptr || list->items.size() != 1) return std::nullopt;
-  const auto* scalar = list->items[0].get_if<Scalar>();
-  if (scalar == nullptr) return std::nullopt;
-  const bool is_number = std::holds_alternative<double>(scalar->value) ||
-                         std::holds_alternative<int64_t>(scalar->value);
-  return is_number ? std::optional(scalar->value) : std::nullopt;
+  const std::optional<Scalar> read = node.op() == kNumberRead ? scalar_read_by(node) : std::nullopt;
+  const bool is_number = read && (std::holds_alternative<double>(read->value) ||
+                                  std::holds_alternative<int64_t>(read->value));
+  return is_number ? std::optional(read->value) : std::nullopt;
 }
 
 // "model.cpp:12" and "model.cpp:12 in f" are at "model.cpp:12".

@@ -61,7 +61,7 @@ std::optional<AskedTrips> trips_at(const Graph& graph, size_t at) {
   return trips;
 }
 
-// AskedTrips, each node by its place in the first; the last one may lack nodes that nothing needs.
+// Trips, each node by its place in the first; the last one may lack nodes that nothing needs.
 std::optional<TripPlaces> places_of(const AskedTrips& trips) {
   TripPlaces places;
   const std::vector<NodePtr>& first = trips.nodes[0];

@@ -88,9 +88,9 @@ class Forwarding {
  public:
   explicit Forwarding(const Graph& graph) : graph_(graph) {
     for (const NodePtr& node : graph.nodes()) {
-      const std::optional<Access> access = access_of(*node);
+      const std::optional<Piece> access = access_of(*node);
       for (size_t i = 0; i < node->operands().size(); ++i)
-        read(node->operands()[i], i == 1 && access && access->writes);
+        read(node->operands()[i], i == 1 && access && access->is_written);
     }
     for (const LazyTensor& output : graph.outputs()) read(output, false);
     for (const auto& [target, value] : graph.mutations()) read(value, false);
@@ -122,12 +122,12 @@ class Forwarding {
   }
 
   static std::optional<LazyTensor> source_of(const Node& node, const LazyTensors& operands) {
-    const std::optional<Access> reads = access_of(node);
-    if (!reads || reads->writes) return std::nullopt;
+    const std::optional<Piece> reads = access_of(node);
+    if (!reads || reads->is_written) return std::nullopt;
     LazyTensor from = operands[0];
     for (;;) {
-      const std::optional<Access> writes = access_of(*from.node);
-      if (!writes || !writes->writes || writes->axis != reads->axis) break;
+      const std::optional<Piece> writes = access_of(*from.node);
+      if (!writes || !writes->is_written || writes->axis != reads->axis) break;
       const int64_t begin = writes->index, end = begin + writes->width.value_or(1);
       if (writes->index == reads->index && writes->width == reads->width)
         return from.node->operands()[1];
@@ -146,14 +146,14 @@ class Forwarding {
 
 }  // namespace
 
-std::vector<ScanShape> scans_of(const std::vector<Graph>& examples) {
+std::vector<ScanShape> roll_scans(std::vector<Graph>& examples) {
   std::vector<ScanShape> loops;
-  if (examples.empty()) return loops;
-  std::vector<Graph> graphs = examples;
-  if (is_alike(graphs)) return loops;
-  for (Graph& graph : graphs) graph = Forwarding(graph).run();
+  if (examples.empty() || is_alike(examples)) return loops;
+  std::vector<Graph> graphs;
+  for (const Graph& example : examples) graphs.push_back(Forwarding(example).run());
   while (!is_alike(graphs) && roll_one(graphs, loops)) {
   }
+  if (!loops.empty()) examples = std::move(graphs);
   return loops;
 }
 

@@ -1,7 +1,7 @@
 // Makes a loop of trips that a program repeats as often as a size says.
 //
-//   std::vector<ScanShape> loops = scans_of(examples);    // loop at cells.cpp:9: 5, 7, 3 trips
-//   Graph one = rolled(examples[0], loops);               // … composit::scan(…) …
+//   std::vector<ScanShape> loops = roll_scans(examples);  // loop at cells.cpp:9: 5, 7, 3 trips
+//   Graph one = rolled(graph, loops);                     // of another capture: composit::scan(…)
 //
 // A capture of `for (t = 0; t < x.size(1); ++t) h = cell(x.select(1, t), h)` has the nodes of the
 // body once for each t. Where these are equal but for what they read from trips before, and for
@@ -30,9 +30,9 @@ struct ScanShape {
   std::vector<int64_t> shown;  // numbers of trips, by example and by place in the program
 };
 
-// The loops of these captures, each with what is left when those before it are rolled; none is no
-// error: the captures then stay what they are.
-std::vector<ScanShape> scans_of(const std::vector<Graph>& examples);
+// Rolls the loops of these captures; their forms, each in what is left when those before it are
+// rolled. None is no error: the captures then stay what they are.
+std::vector<ScanShape> roll_scans(std::vector<Graph>& examples);
 
 // The graph with its loops rolled. What has no such form stays as it is.
 Graph rolled(const Graph& graph, const std::vector<ScanShape>& loops);

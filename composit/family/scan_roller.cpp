@@ -55,7 +55,7 @@ class ScanRoller {
   // Trips that write one behind the other write all at once, behind the loop.
   void find_writes() {
     for (size_t i = 0; i < length(); ++i)
-      if (shape_.steps[i] != 0 && access_of(first(i))->writes) writes_.push_back(i);
+      if (shape_.steps[i] != 0 && access_of(first(i))->is_written) writes_.push_back(i);
   }
   bool writes(size_t place) const {
     return std::find(writes_.begin(), writes_.end(), place) != writes_.end();
@@ -98,9 +98,10 @@ class ScanRoller {
 
   // Where the trips read or write that have an access at this place.
   Places places_of(size_t place) const {
-    const Access access = *access_of(first(place));
-    return {first(place).operands()[0], access.axis, access.index, shape_.steps[place],
-            access.width};
+    return places_from(*access_of(first(place)), shape_.steps[place]);
+  }
+  static Places places_from(const Piece& piece, int64_t step) {
+    return {piece.of, piece.axis, piece.index, step, piece.width};
   }
 
   bool find_slots() {
@@ -112,8 +113,8 @@ class ScanRoller {
     };
     for (size_t i = 0; i < length(); ++i) {
       const Node& node = first(i);
-      const std::optional<Access> access = access_of(node);
-      if (shape_.steps[i] != 0 && !access->writes) {
+      const std::optional<Piece> access = access_of(node);
+      if (shape_.steps[i] != 0 && !access->is_written) {
         slot_of_node_[i] = slots_.size();
         add(places_of(i), node.outputs()[0]);
         continue;
@@ -123,9 +124,7 @@ class ScanRoller {
         if (operand.kind != Kind::slot) continue;
         slot_of_operand_[{i, j}] = slots_.size();
         const LazyTensor& value = node.operands()[j];
-        const Piece piece = *piece_of(value);
-        if (!add({piece.of, piece.axis, piece.index, operand.step, piece.width}, value.type()))
-          return false;
+        if (!add(places_from(*piece_of(value), operand.step), value.type())) return false;
       }
     }
     return true;
@@ -174,7 +173,7 @@ class ScanRoller {
 
   // True where trips write every index of some range, each once.
   bool is_dense_write(size_t place) const {
-    const std::optional<Access> access = access_of(first(place));
+    const std::optional<Piece> access = access_of(first(place));
     return !access->width || *access->width == std::abs(shape_.steps[place]);
   }
 

@@ -113,7 +113,8 @@ class Reader {
   // Reads of one value at another index in each trip; or writes into what the trip before wrote
   // into, that nothing else reads.
   bool goes_on_well(const ScanShape& shape, size_t place) const {
-    if (!access_of(node(0, place))->writes) return shape.operands[place][0].kind == Kind::outside;
+    if (!access_of(node(0, place))->is_written)
+      return shape.operands[place][0].kind == Kind::outside;
     if (shape.operands[place][0] != TripOperand{Kind::carried, place, 0}) return false;
     size_t readers = 0;
     for (const auto& operands : shape.operands)
@@ -231,7 +232,7 @@ TripSequence::TripSequence(const Graph& graph) {
   }
 }
 
-std::optional<Access> access_of(const Node& node) {
+std::optional<Piece> access_of(const Node& node) {
   const bool writes = node.op() == kSelectScatter || node.op() == kSliceScatter;
   const bool one = node.op() == kSelect || node.op() == kSelectScatter;
   if (!writes && !one && node.op() != kSlice) return std::nullopt;
@@ -241,7 +242,7 @@ std::optional<Access> access_of(const Node& node) {
   if (axis == nullptr || index == nullptr) return std::nullopt;
   const int64_t plain_axis = *axis < 0 ? *axis + operand.rank() : *axis;
   const int64_t extent = operand.size(plain_axis);
-  Access access{plain_axis, *index < 0 ? *index + extent : *index, {}, writes};
+  Piece access{operand, plain_axis, *index < 0 ? *index + extent : *index, {}, writes};
   if (one) return access;
   const int64_t *end = integer_of(node, "end"), *step = integer_of(node, "step");
   if (end == nullptr || step == nullptr || *step != 1) return std::nullopt;
@@ -252,10 +253,7 @@ std::optional<Access> access_of(const Node& node) {
 
 std::optional<Piece> piece_of(const LazyTensor& value) {
   const Node& node = *value.node;
-  if (const auto access = access_of(node)) {
-    if (access->writes) return std::nullopt;
-    return Piece{node.operands()[0], access->axis, access->index, access->width};
-  }
+  if (const auto access = access_of(node)) return access->is_written ? std::nullopt : access;
   const int64_t* dim = integer_of(node, "dim");
   const std::string& op = node.op().str();
   const bool is_unbind = node.op() == kUnbind;

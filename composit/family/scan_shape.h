@@ -22,20 +22,16 @@ struct Trips {
   TripPlaces places;
 };
 
-// Where `node` reads or writes along an axis of its first operand; nothing for other nodes.
-struct Access {
-  int64_t axis = 0, index = 0;
-  std::optional<int64_t> width;  // of a slice; nothing: one index, the axis is left out
-  bool writes = false;           // its result is the operand with the second one there
-};
-std::optional<Access> access_of(const Node& node);
-
-// Where `value` stands along an axis of another value that it is a piece of.
+// A part of a value: some indices along one of its axes.
 struct Piece {
   LazyTensor of;
   int64_t axis = 0, index = 0;
   std::optional<int64_t> width;  // nothing: one index, the axis is left out
+  bool is_written = false;       // the node gives all of the value, with another piece there
 };
+// The piece of its first operand that `node` reads or writes; nothing for other nodes.
+std::optional<Piece> access_of(const Node& node);
+// The piece of another value that `value` is, also as one of several that a node gives.
 std::optional<Piece> piece_of(const LazyTensor& value);
 
 // How many indices `now` is further than `first`; nothing where they are no such pieces of one

@@ -337,12 +337,6 @@ std::string word_for(std::string_view name) {
   return word;
 }
 
-std::optional<size_t> find_input(const Graph& graph, const std::string& name) {
-  for (size_t i = 0; i < graph.inputs().size(); ++i)
-    if (input_name(*graph.inputs()[i].node) == name) return i;
-  return std::nullopt;
-}
-
 // UserError where examples have other inputs.
 void expect_same_inputs(const std::vector<Graph>& examples) {
   for (size_t g = 1; g < examples.size(); ++g)
@@ -381,6 +375,12 @@ void set_names(std::vector<FreeSize>& sizes, const std::vector<std::string>& nam
                     std::to_string(names.size()));
   }
   for (size_t i = 0; i < sizes.size(); ++i) sizes[i].name = names[i];
+}
+
+std::optional<size_t> find_input(const Graph& graph, const std::string& name) {
+  for (size_t i = 0; i < graph.inputs().size(); ++i)
+    if (input_name(*graph.inputs()[i].node) == name) return i;
+  return std::nullopt;
 }
 
 size_t input_called(const Graph& graph, const std::string& name) {

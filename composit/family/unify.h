@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,7 +52,9 @@ void set_names(std::vector<FreeSize>& sizes, const std::vector<std::string>& nam
 void expect_examples(const std::vector<Graph>& examples);
 // UserError where less than three numbers of a size were shown, or size 1.
 void expect_shown_apart(const std::vector<FreeSize>& sizes);
-// The index of the input of this name. UserError where there is none.
+// The index of the input of this name; nothing where there is none.
+std::optional<size_t> find_input(const Graph& graph, const std::string& name);
+// The same. UserError where there is none.
 size_t input_called(const Graph& graph, const std::string& name);
 // UserError where a number of a size and others were shown for one structure: size 1.
 [[noreturn]] void refuse_one(const std::string& size, int64_t number);

@@ -41,8 +41,9 @@ def trace_family(program: Callable, examples: Iterable | Callable,
 
     Error that names the node and its line where the program takes other ways, or where an integer
     follows from sizes in no way or in several."""
+    predicates = dict(predicates or {})
     if callable(examples):
-        return _over(program, examples, sizes, dict(predicates or {}))
+        return _over(program, examples, sizes, predicates)
     captures = []
     for example in examples:
         inputs, kwargs = _call_of(example)
@@ -50,7 +51,7 @@ def trace_family(program: Callable, examples: Iterable | Callable,
     if not captures:
         raise Error("[unify] expected examples, received none")
     return Family(_flashlight.Family([c._native for c in captures], list(sizes),
-                                     dict(predicates or {})), captures)
+                                     predicates), captures)
 
 
 def load_family(folder: str | pathlib.Path) -> "Family":
