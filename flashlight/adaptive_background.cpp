@@ -22,6 +22,8 @@ bool has_value_sizes(const FamilyBase& family) {
 
 // Compiled, the body of a scan has no kernels for products: code of one number of steps is faster.
 std::string reason_to_compile_each(const FamilyBase& family) {
+  if (const auto numbers = numbers_of(family.cases()); !numbers.empty())
+    return "'" + numbers.begin()->first + "' differs from call to call";
   const std::vector<composit::ScanShape>& loops = family.cases().scans;
   return loops.empty() ? "" : print(loops.front()) + "; each number of them is compiled for itself";
 }

@@ -42,10 +42,10 @@ class Assumptions {
     lines.insert(lines.end(), state.notes.begin(), state.notes.end());
     std::vector<const Node*> nodes;
     for_each_node(state.graph, [&](const Node& node) { nodes.push_back(&node); });
-    for (const CountedPlace& place : state.counted)
+    for (const ChangingPlace& place : state.changing)
       lines.push_back("'" + place.key + "' of " + tracer::place_of(*nodes.at(place.node)) +
-                      " follows the calls: " + place.form.text() +
-                      ", next for n = " + std::to_string(state.next_call));
+                      " follows the calls: " + print(place.formula) +
+                      ", next for calls = " + std::to_string(state.next_call));
   }
 
   void add_inputs(const composit::Graph& graph) {

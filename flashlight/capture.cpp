@@ -120,20 +120,25 @@ const tracer::Plan& CaptureBase::State::plan() const {
     tracer::PlanOptions options{grad, generators};
     options.as_program = of_family;
     std::vector<const Node*> nodes;
-    if (!counted.empty())
+    if (!changing.empty())
       for_each_node(replayed.graph, [&](const Node& node) { nodes.push_back(&node); });
-    for (const CountedPlace& place : counted)
-      options.counted.push_back({nodes.at(place.node), place.key,
-                                 [form = place.form](int64_t call) { return form.at(call); }});
+    for (const ChangingPlace& place : changing)
+      options.numbers.push_back({nodes.at(place.node), place.key, place.formula, place.reads});
     plan_.emplace(replayed.graph, std::move(options));
   });
   return *plan_;
 }
 
 std::vector<at::Tensor> CaptureBase::State::run_plan(const std::vector<at::Tensor>& arguments,
-                                                     int64_t call) const {
+                                                     const composit::NumberValues& numbers) const {
   const std::vector<at::Tensor> inputs = bind_replay(arguments);
-  std::vector<at::Tensor> results = plan().run(inputs, nullptr, call);
+  std::vector<at::Tensor> results = plan().run(inputs, nullptr, [&](const std::string& name) {
+    const auto found = numbers.find(name);
+    if (found == numbers.end())
+      throw UserError("[capture] expected the number '" + name +
+                      "', which differs from call to call: call the family");
+    return found->second;
+  });
   const size_t own = results.size() - replayed.gradients.size();
   for (size_t i = 0; i < replayed.gradients.size(); ++i)
     at::Tensor(inputs[replayed.gradients[i]]).mutable_grad() = results[own + i];
@@ -141,21 +146,24 @@ std::vector<at::Tensor> CaptureBase::State::run_plan(const std::vector<at::Tenso
   return results;
 }
 
-std::vector<at::Tensor> CaptureBase::State::replay(const std::vector<at::Tensor>& arguments) const {
-  if (counted.empty()) return run_plan(arguments, 0);
+std::vector<at::Tensor> CaptureBase::State::replay(const std::vector<at::Tensor>& arguments,
+                                                   const composit::NumberValues& numbers) const {
+  if (changing.empty() || numbers.contains(composit::kCalls)) return run_plan(arguments, numbers);
   const std::lock_guard one_after_the_other(counting_);
-  std::vector<at::Tensor> results = run_plan(arguments, next_call);
+  composit::NumberValues all = numbers;
+  all[composit::kCalls] = static_cast<double>(next_call);
+  std::vector<at::Tensor> results = run_plan(arguments, all);
   ++next_call;
   return results;
 }
 
 void CaptureBase::State::expect_fixed_numbers(const char* what) const {
-  if (counted.empty()) return;
+  if (changing.empty()) return;
   throw UserError("[" + std::string(what) +
                   "] expected a capture whose numbers stay as they are, received one whose numbers "
                   "follow its calls (" +
-                  counted.front().form.text() +
-                  " for call n): only a replay can count; keep the number in a tensor of the "
+                  print(changing.front().formula) +
+                  "): only a replay can count; keep the number in a tensor of the "
                   "program");
 }
 
@@ -342,6 +350,7 @@ CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,
   state->notes = living_values(*run.recording, run.results.tensors);
   state->example_results = std::move(run.results.tensors);
   state->program = program.run;
+  state->program_as = program.run_as;
   state->named = program.named;
   state->options = options;
   program.seen_once = program.seen_once || !composit::knob(composit::Knob::seen_once).empty();

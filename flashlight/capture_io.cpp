@@ -10,6 +10,7 @@
 #include "composit/family/saved_family.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
+#include "composit/ir/lexer.h"
 #include "flashlight/capture_state.h"
 #include "flashlight/shared_memory.h"
 #include "tracer/convert.h"
@@ -146,26 +147,43 @@ void save_trust(const CaptureBase::State& state, SavedCapture& saved) {
   saved.properties["trust"] = std::string(name(state.trust));
   for (size_t i = 0; i < state.notes.size(); ++i)
     saved.properties[kNote + std::to_string(i)] = state.notes[i];
-  if (state.counted.empty()) return;
+  if (state.changing.empty()) return;
   saved.properties["next call"] = std::to_string(state.next_call);
-  for (size_t i = 0; i < state.counted.size(); ++i) {
-    const CountedPlace& place = state.counted[i];
+  for (size_t i = 0; i < state.changing.size(); ++i) {
+    const ChangingPlace& place = state.changing[i];
     saved.properties[kCounted + std::to_string(i)] =
-        c10::str(place.node, " ", place.key, " ", place.form.encode());
+        c10::str(place.node, " ", place.key, " ", print(place.formula));
   }
 }
 
-CountedPlace parse_counted(const std::string& text, const std::filesystem::path& folder) {
+// A formula, or what former versions wrote in place of one; nothing for other text.
+std::optional<composit::NumberFormula> formula_from(const std::string& text) {
+  if (const auto form = composit::CountForm::decode(text)) return formula_of(*form);
+  try {
+    composit::Lexer lexer(text, "number", 1);
+    const composit::NumberFormula formula = composit::read_number_formula(lexer);
+    if (lexer.peek().kind == composit::TokenKind::end) return formula;
+  } catch (const UserError&) {  // told below, with the file
+  }
+  return std::nullopt;
+}
+
+ChangingPlace parse_counted(const std::string& text, const std::filesystem::path& folder) {
   std::istringstream in(text);
-  CountedPlace place;
-  std::string form;
+  ChangingPlace place;
+  std::string formula;
   in >> place.node >> place.key >> std::ws;
-  std::getline(in, form);
-  const auto decoded = Form::decode(form);
-  if (!in || !decoded)
+  std::getline(in, formula);
+  const auto read = formula_from(formula);
+  bool calls_only = read.has_value();
+  if (read)
+    read->for_each_name([&](const std::string& name) {
+      calls_only = calls_only && name == composit::kCalls;
+    });
+  if (!in || !calls_only)
     throw UserError("[load] " + (folder / "graph.txt").string() +
                     ": expected a number that follows the calls, received '" + text + "'");
-  place.form = *decoded;
+  place.formula = *read;
   return place;
 }
 
@@ -173,7 +191,7 @@ void load_trust(const SavedCapture& saved, const std::filesystem::path& folder,
                 CaptureBase::State& state) {
   for (const auto& [key, value] : saved.properties) {
     if (key.rfind(kNote, 0) == 0) state.notes.push_back(value);
-    if (key.rfind(kCounted, 0) == 0) state.counted.push_back(parse_counted(value, folder));
+    if (key.rfind(kCounted, 0) == 0) state.changing.push_back(parse_counted(value, folder));
     if (key == "next call") state.next_call = std::stoll(value);
     for (const Trust trust : {Trust::confirmed, Trust::equal_inputs, Trust::translated})
       if (key == "trust" && value == name(trust)) state.trust = trust;

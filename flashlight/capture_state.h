@@ -3,11 +3,12 @@
 
 #include <atomic>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <optional>
 
 #include "flashlight/capture.h"
-#include "flashlight/counting.h"
+#include "composit/family/numbers.h"
 #include "flashlight/state_links.h"
 #include "tracer/publish.h"
 #include "tracer/recorder.h"
@@ -15,12 +16,13 @@
 
 namespace flashlight {
 
-// A number of the replayed graph that follows the calls: an attribute of node `node`, counted as
-// for_each_node does (see tracer::CountedNumber).
-struct CountedPlace {
+// A number of the replayed graph that differs from call to call: an attribute of node `node`, counted
+// as for_each_node does (see tracer::ChangingNumber).
+struct ChangingPlace {
   size_t node = 0;
   std::string key;
-  Form form = {};
+  composit::NumberFormula formula = {};  // over composit::kCalls, and what callers give
+  std::map<std::string, composit::LazyTensor> reads = {};  // names that are numbers of the run
 };
 
 class BoundInputs;
@@ -71,10 +73,10 @@ struct CaptureBase::State {
   // Findings of the looks: inputs of equal content, numbers that follow the calls, values that
   // outlive the run.
   std::vector<std::string> notes;
-  std::vector<CountedPlace> counted;
+  std::vector<ChangingPlace> changing;
   mutable Heirs heirs;
   std::vector<StateLink> links;  // state that the program puts other tensors in place of
-  mutable std::atomic<int64_t> next_call{0};  // for `counted`
+  mutable std::atomic<int64_t> next_call{0};  // for `changing`
   // Indices in `inputs` of state without a name that the program held when it was confirmed.
   struct Held {
     size_t input;
@@ -84,6 +86,7 @@ struct CaptureBase::State {
 
   // Runs the program again; empty for a loaded capture.
   Program program;
+  std::function<Program(const Structure&)> program_as;  // see TracedProgram::run_as
   NamesOf named;
   TraceOptions options;
 
@@ -96,8 +99,10 @@ struct CaptureBase::State {
   // The tensors of graph.inputs() for these arguments, and of replayed.graph.inputs().
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
   std::vector<at::Tensor> bind_replay(const std::vector<at::Tensor>& arguments) const;
-  // Results of a replay, which counts as a call for numbers that follow the calls.
-  std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments) const;
+  // Results of a replay. `numbers`: those that callers give. Unless the number of the call is among
+  // them, the replay counts as the next one.
+  std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments,
+                                 const composit::NumberValues& numbers = {}) const;
   // UserError if numbers follow the calls, since `what` needs fixed ones.
   void expect_fixed_numbers(const char* what) const;
   void expect_state_is_held() const;
@@ -107,7 +112,8 @@ struct CaptureBase::State {
   void note_held_state(const std::deque<std::shared_ptr<State>>& versions);
 
  private:
-  std::vector<at::Tensor> run_plan(const std::vector<at::Tensor>& arguments, int64_t call) const;
+  std::vector<at::Tensor> run_plan(const std::vector<at::Tensor>& arguments,
+                                   const composit::NumberValues& numbers) const;
 
   mutable std::once_flag planned_;
   mutable std::optional<tracer::Plan> plan_;

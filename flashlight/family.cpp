@@ -1,6 +1,7 @@
 #include "flashlight/family.h"
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include "composit/passes/drop_no_ops.h"
 #include "flashlight/difference.h"
 #include "flashlight/family_maker.h"
+#include "flashlight/family_numbers.h"
 #include "flashlight/saved_state.h"
 #include "flashlight/value_sizes.h"
 
@@ -18,6 +20,7 @@ namespace flashlight {
 
 using composit::Graph;
 using composit::list_of;
+using composit::NumberValues;
 using composit::SizeValues;
 using composit::text_of;
 using composit::UserError;
@@ -42,8 +45,12 @@ struct FamilyBase::State {
   // Sizes that were checked, with the answers that the program read there.
   std::vector<std::pair<SizeValues, std::vector<bool>>> checked;
 
+  std::vector<NumberValues> numbers;  // by example: those that are no sizes and no arguments
+  int64_t runs = 0;                   // of the program
+
   mutable std::mutex mutex;
-  mutable std::map<SizeValues, CaptureBase> bound;
+  mutable std::map<SizeValues, CaptureBase> bound;  // waiting for their numbers, if there are any
+  mutable int64_t calls = 0;                        // of the family
 };
 
 namespace {
@@ -58,8 +65,12 @@ std::vector<std::string> input_names(const std::vector<CaptureBase>& examples) {
 
 // Where examples go several ways, tensors without a name get the same names in all of them: the
 // tracer numbers them by the way.
-composit::Cases unified(std::vector<CaptureBase>& examples, const composit::UnifyOptions& options) {
+composit::Cases unified(std::vector<CaptureBase>& examples,
+                        const std::vector<NumberValues>& numbers,
+                        composit::UnifyOptions options) {
   FamilyMaker::expect_alike(examples);
+  options.numbers = numbers_shown(examples, numbers);
+  options.numbers.python = FamilyMaker::inside(examples[0]).options.host_line != nullptr;
   const auto unify = [&](const std::vector<CaptureBase>& all) {
     return composit::unify_cases(FamilyMaker::graphs_of(all), options);
   };
@@ -93,13 +104,13 @@ SizeValues sizes_of_example(const composit::Family& family, size_t number) {
   return sizes;
 }
 
-// A capture at these sizes, with a branch for each answer that was shown there.
+// A capture at these sizes and numbers, with a branch for each answer that was shown there.
 CaptureBase merged_at(const composit::Cases& cases, const std::vector<CaptureBase>& examples,
-                      const SizeValues& sizes) {
+                      const SizeValues& sizes, const NumberValues& numbers) {
   std::vector<CaptureBase> ways;
   for (const size_t number : composit::shown_cases_at(cases, sizes))
     ways.push_back(example_of(cases, examples, number));
-  return FamilyMaker::bound(ways, composit::graph_at(cases, sizes));
+  return FamilyMaker::bound(ways, composit::graph_at(cases, sizes, numbers));
 }
 
 // The family of one way for the arguments of an example, in whatever memory they lie. `number`:
@@ -110,7 +121,9 @@ CaptureBase bound_to_example(const composit::Family& family, const CaptureBase& 
   for (const composit::ValueSize& size : family.value_sizes)
     value_sizes.push_back(size.shown.at(number));
   const auto types = FamilyMaker::types_of(first, example.example_arguments());
-  return FamilyMaker::bound({first}, composit::bind_types(family, types, value_sizes).graph);
+  const auto shown = [number](const composit::NumberUse& use) { return use.shown.at(number); };
+  return FamilyMaker::bound({first},
+                            composit::bind_types(family, types, value_sizes, shown).graph);
 }
 
 // The results of replays at the sizes of each example have the program's bits.
@@ -123,7 +136,7 @@ void expect_results_again(const composit::Cases& cases, const std::vector<Captur
     if (!family.example.mutations().empty() || !generators_read(family.example).empty()) continue;
     const CaptureBase bound =
         has_branches(cases)
-            ? merged_at(cases, examples, sizes_of_example(family, number))
+            ? merged_at(cases, examples, sizes_of_example(family, number), {})
             : bound_to_example(family, example_of(cases, examples, at), examples[i], number);
     if (!same_bits(bound.replay(examples[i].example_arguments()), examples[i].example_results()))
       throw UserError("[unify] the family, bound to " + text_of(sizes_of_example(family, number)) +
@@ -133,12 +146,17 @@ void expect_results_again(const composit::Cases& cases, const std::vector<Captur
 
 }  // namespace
 
-FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings)
+FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings,
+                       std::vector<NumberValues> numbers)
     : state_(std::make_shared<State>()) {
   if (examples.empty()) throw UserError("[unify] expected examples, received none");
-  state_->cases = unified(examples, {.names = settings.names, .predicates = settings.predicates});
+  state_->cases = unified(examples, numbers,
+                          {.names = settings.names, .predicates = settings.predicates});
   if (settings.replay_examples) expect_results_again(state_->cases, examples);
   state_->examples = std::move(examples);
+  state_->numbers = std::move(numbers);
+  state_->numbers.resize(state_->examples.size());
+  state_->runs = static_cast<int64_t>(state_->examples.size());
   state_->settings = settings;
 }
 
@@ -165,10 +183,22 @@ FamilyBase::Case FamilyBase::case_of(const SizeValues& sizes) const {
 }
 
 CaptureBase FamilyBase::at(const SizeValues& sizes) const {
+  if (composit::numbers_of(state_->cases).empty()) return open_at(sizes);
+  return merged_at(state_->cases, state_->examples, sizes, numbers_now(argument_structure()));
+}
+
+CaptureBase FamilyBase::open_at(const SizeValues& sizes) const {
   const std::lock_guard lock(state_->mutex);
   if (const auto found = state_->bound.find(sizes); found != state_->bound.end())
     return found->second;
-  const CaptureBase capture = merged_at(state_->cases, state_->examples, sizes);
+  const auto open = [&] {
+    const Case there = case_of(sizes);
+    return FamilyMaker::open(there.example, there.family,
+                             composit::bind_sizes(there.family, sizes));
+  };
+  const CaptureBase capture = composit::numbers_of(state_->cases).empty()
+                                  ? merged_at(state_->cases, state_->examples, sizes, {})
+                                  : open();
   if (state_->bound.size() >= kMostBound) state_->bound.erase(state_->bound.begin());
   state_->bound.emplace(sizes, capture);
   return capture;
@@ -188,24 +218,99 @@ SizeValues FamilyBase::sizes_of_call(const std::vector<at::Tensor>& arguments) c
   return sizes;
 }
 
+FamilyBase FamilyBase::with(NumberValues numbers) const {
+  const auto known = composit::numbers_of(state_->cases);
+  FamilyBase other = *this;
+  for (const auto& [name, number] : numbers) {
+    if (!known.contains(name) || known.at(name) == composit::NumberOrigin::read) {
+      std::string names;
+      for (const auto& [one, origin] : known) names += (names.empty() ? "" : ", ") + one;
+      throw UserError("[family] expected one of the numbers " + (names.empty() ? "none" : names) +
+                      ", received '" + name + "'");
+    }
+    other.numbers_[name] = number;
+  }
+  return other;
+}
+
+NumberValues FamilyBase::numbers_now(const Structure& arguments) const {
+  const auto known = composit::numbers_of(state_->cases);
+  NumberValues numbers = numbers_;
+  for (const auto& [name, number] : numbers_of_arguments(arguments))
+    if (known.contains(name)) numbers.emplace(name, number);
+  std::vector<FamilyNumber> used;
+  for (const FamilyNumber& number : state_->settings.numbers)
+    if (known.contains(number.name)) used.push_back(number);
+  numbers = with_present(used, std::move(numbers));
+  for (const auto& [name, origin] : known) {
+    const bool is_own =
+        origin == composit::NumberOrigin::read || origin == composit::NumberOrigin::counted;
+    if (!is_own && !numbers.contains(name))
+      throw UserError("[family] expected the number '" + name + "': " +
+                      "give it, as in `family.with({{\"" + name + "\", 0.1}})`");
+  }
+  return numbers;
+}
+
+void FamilyBase::expect_arguments(const Structure& structure) const {
+  const Structure& expected = argument_structure();
+  if (structure == expected) return;
+  const auto known = composit::numbers_of(state_->cases);
+  const NumberValues numbers = numbers_of_arguments(structure);
+  bool are_known = same_but_for_numbers(expected, structure);
+  for (const auto& [name, number] : numbers_of_arguments(expected))
+    are_known = are_known && (known.contains(name) || numbers.at(name) == number);
+  if (!are_known) detail::expect_structure(expected, structure);
+}
+
+FlatValues FamilyBase::call(const FlatValues& arguments) const {
+  const CaptureBase capture = open_at(sizes_of_call(arguments.tensors));
+  const auto known = composit::numbers_of(state_->cases);
+  if (known.empty()) return capture.call(arguments.tensors);
+  NumberValues numbers = numbers_now(arguments.structure);
+  const bool counts = known.contains(composit::kCalls) && !numbers.contains(composit::kCalls);
+  if (counts) {
+    const std::lock_guard lock(state_->mutex);
+    const auto first = static_cast<int64_t>(state_->examples.size());
+    numbers[composit::kCalls] = static_cast<double>(first + state_->calls);
+  }
+  FlatValues results{FamilyMaker::replay(capture, arguments.tensors, numbers),
+                     FamilyMaker::inside(capture).results};
+  if (counts) {
+    const std::lock_guard lock(state_->mutex);
+    ++state_->calls;
+  }
+  return results;
+}
+
 FlatValues FamilyBase::call(const std::vector<at::Tensor>& arguments) const {
-  return at(sizes_of_call(arguments)).call(arguments);
+  return call(FlatValues{.tensors = arguments, .structure = {}});
 }
 
-CaptureBase FamilyBase::capture_at(const FlatValues& arguments) const {
-  return FamilyMaker::run(state_->examples.at(0), arguments);
+void FamilyBase::extend_at(const FlatValues& arguments) {
+  NumberValues numbers = with_present(state_->settings.numbers, numbers_);
+  if (composit::numbers_of(state_->cases).contains(composit::kCalls))
+    numbers[composit::kCalls] = static_cast<double>(state_->runs);
+  ++state_->runs;
+  extend(FamilyMaker::run(state_->examples.at(0), arguments), std::move(numbers));
 }
 
-void FamilyBase::extend(CaptureBase example) {
+void FamilyBase::extend(CaptureBase example, NumberValues given) {
   std::vector<CaptureBase> examples = state_->examples;
+  std::vector<NumberValues> numbers = state_->numbers;
   examples.push_back(std::move(example));
+  if (given.contains(composit::kCalls))
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers[i].emplace(composit::kCalls, static_cast<double>(i));
+  numbers.push_back(std::move(given));
   std::vector<std::string> names;
   for (const composit::FreeSize& size : family().sizes) names.push_back(size.name);
   composit::Cases cases =
-      unified(examples, {.names = names, .predicates = state_->cases.predicates});
+      unified(examples, numbers, {.names = names, .predicates = state_->cases.predicates});
   if (state_->settings.replay_examples) expect_results_again(cases, examples);
   const std::lock_guard lock(state_->mutex);
   state_->examples = std::move(examples);
+  state_->numbers = std::move(numbers);
   state_->cases = std::move(cases);
   state_->bound.clear();
   for (const auto& [sizes, answers] : state_->checked)
@@ -222,7 +327,7 @@ struct FamilyBase::Comparison {
   std::vector<composit::Difference> differences;  // but for what changes no value
 };
 
-FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
+FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there, NumberValues numbers) const {
   Comparison result;
   const std::vector<at::Tensor>& arguments = there.example_arguments();
   result.sizes =
@@ -243,8 +348,15 @@ FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there) const {
                     " the program goes a way that no example shows: extend the family with it");
   result.number = number.value_or(all.at(0));
   const Case at = case_number(result.number);
+  numbers.merge(composit::numbers_in(at.family, program));
+  const auto number_of = [&](const composit::NumberUse& use) {
+    return use.formula.evaluate([&](const std::string& name) {
+      const auto found = numbers.find(name);
+      return found == numbers.end() ? std::nan("") : found->second;
+    });
+  };
   result.bound = composit::bind_types(at.family, FamilyMaker::types_of(at.example, arguments),
-                                      composit::value_sizes_in(at.family, program))
+                                      composit::value_sizes_in(at.family, program), number_of)
                      .graph;
   result.differences = composit::compare(drop_no_ops(result.bound), drop_no_ops(program));
   return result;
@@ -258,16 +370,23 @@ void FamilyBase::set_checked(const Comparison& comparison) const {
 }
 
 CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) const {
+  return check_flat(FlatValues{.tensors = arguments, .structure = argument_structure()});
+}
+
+CheckReport FamilyBase::check_flat(const FlatValues& values) const {
   const CaptureBase& first = state_->examples.at(0);
+  const std::vector<at::Tensor>& arguments = values.tensors;
   CheckReport report;
   SizeValues sizes = composit::sizes_of_inputs(family(), FamilyMaker::types_of(first, arguments));
   SavedState saved(FamilyMaker::inside(case_of(sizes).example), arguments);
   Comparison comparison;
   try {
-    const CaptureBase there =
-        FamilyMaker::run(first, {.tensors = arguments, .structure = first.argument_structure()});
+    NumberValues numbers = numbers_of_arguments(values.structure);
+    numbers.merge(with_present(state_->settings.numbers, numbers_));
+    numbers[composit::kCalls] = static_cast<double>(state_->runs++);
+    const CaptureBase there = FamilyMaker::run(first, values);
     saved.restore();
-    comparison = compared(there);
+    comparison = compared(there, std::move(numbers));
     const CaptureBase bound =
         FamilyMaker::bound({case_number(comparison.number).example}, comparison.bound);
     const std::vector<at::Tensor> results = bound.replay(arguments);
@@ -287,7 +406,7 @@ CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) con
 }
 
 std::string FamilyBase::difference_from(const CaptureBase& there) const {
-  const Comparison comparison = compared(there);
+  const Comparison comparison = compared(there, {});
   return comparison.differences.empty() ? "" : str(comparison.differences.front());
 }
 
@@ -328,6 +447,7 @@ void add_lines(const composit::Family& family, const std::string& which,
     lines.push_back(which + size.name + " depends on values: shown " + list_of(size.shown));
   for (std::string& line : composit::formula_lines(family))
     lines.push_back(which + "fitted: " + std::move(line));
+  add_number_lines(family, which, lines);
 }
 
 }  // namespace

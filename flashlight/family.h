@@ -38,6 +38,20 @@ struct SizeRange {
   int64_t step = 1;  // sizes are low, low + step, …
 };
 
+// A number of the program that is no size and that the caller chooses: a learning rate under a
+// schedule, the weight of a loss.
+//
+//   FamilySettings settings;
+//   settings.numbers = {{"lr", [&] { return options.lr(); }, [&](double lr) { options.lr(lr); }}};
+struct FamilyNumber {
+  std::string name;  // a word
+  // As it is in the program now: read before each run of it, and before each call of the family.
+  // Absent: examples and calls give it.
+  std::function<double()> get = nullptr;
+  // Sets it, for examples that choose it: see Example::with.
+  std::function<void(double number)> set = nullptr;
+};
+
 // Options of `trace_family`.
 struct FamilySettings {
   // Names of the sizes that differ between examples, in the order of arguments and axes: "batch",
@@ -47,6 +61,8 @@ struct FamilySettings {
   // What the program asks of numbers that it reads on the host, where C++ compares them:
   // composit::predicate("model.cpp:12", "> 0"). See composit/family/predicates.h.
   std::vector<composit::Predicate> predicates = {};
+  // Numbers that are no sizes and no arguments.
+  std::vector<FamilyNumber> numbers = {};
   // For families that choose their examples themselves: see `trace_family` with a function of
   // sizes.
   std::vector<SizeRange> ranges = {};
@@ -58,8 +74,10 @@ struct FamilySettings {
 // A family whose types are not known: tensors in, tensors out.
 class FamilyBase {
  public:
-  // UserError where the captures are not one program at several sizes: see composit::unify_cases.
-  FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings);
+  // `numbers`: by example, those that are no sizes and no arguments. UserError where the captures
+  // are not one program at several sizes and numbers: see composit::unify_cases.
+  FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& settings,
+             std::vector<composit::NumberValues> numbers = {});
 
   // A family that chooses its examples: three small ones, more where `unify` asks for them, and
   // checks at both ends of each range. `arguments_at` gives arguments of these sizes; `capture`
@@ -78,24 +96,38 @@ class FamilyBase {
   composit::SizeValues sizes_of(const std::vector<at::Tensor>& arguments) const;
   // The same with the sizes that depend on values, for which the program's replay runs that far.
   composit::SizeValues sizes_of_call(const std::vector<at::Tensor>& arguments) const;
-  // A capture at these sizes; made once. UserError outside of what was shown or checked.
+  // A capture at these sizes; made once. It has the present numbers in it, if there are any.
+  // UserError outside of what was shown or checked.
   CaptureBase at(const composit::SizeValues& sizes) const;
 
-  // Binds to the sizes of the arguments and replays.
+  // The same family, for which these numbers are what the program has for them: `with({{"lr",
+  // 0.05}})(x)`. The number of the call is "calls"; unless it is given, calls are counted. UserError
+  // for a name that no number has.
+  FamilyBase with(composit::NumberValues numbers) const;
+  // The present numbers: those of `with`, those among arguments of this structure, and what
+  // FamilySettings::numbers reads. UserError where one is not known.
+  composit::NumberValues numbers_now(const Structure& arguments) const;
+  // UserError where these are not of the structure of the examples' arguments, but for numbers.
+  void expect_arguments(const Structure& structure) const;
+
+  // Binds to the sizes of the arguments and replays, with the present numbers.
+  FlatValues call(const FlatValues& arguments) const;
   FlatValues call(const std::vector<at::Tensor>& arguments) const;
   // Runs the program on arguments of any sizes and compares: its graph with the family's there, but
   // for what changes no value; its results with those of a replay, bit for bit. If all is equal,
   // the sizes count as checked, and the range of each grows to them. Where a size is 1, LibTorch
   // leaves out operators that do nothing there, and equal results do.
+  CheckReport check_flat(const FlatValues& arguments) const;
   CheckReport check_flat(const std::vector<at::Tensor>& arguments) const;
   // The first difference between a capture of the program and the family at its sizes; empty if
   // their graphs are equal. Nothing runs, and no range grows. UserError for arguments of no size of
   // the family.
   std::string difference_from(const CaptureBase& there) const;
-  // One example more. UserError, and the family stays what it was, where it does not belong to it.
-  void extend(CaptureBase example);
-  // Runs the program on these arguments, recorded.
-  CaptureBase capture_at(const FlatValues& arguments) const;
+  // One example more, with the numbers that it had. UserError, and the family stays what it was,
+  // where it does not belong to it.
+  void extend(CaptureBase example, composit::NumberValues numbers = {});
+  // Runs the program on these arguments and extends the family.
+  void extend_at(const FlatValues& arguments);
 
   // Writes a folder, as CaptureBase::save: the first example, formulas and sizes. UserError where
   // the program leaves gradients in `.grad`, which a saved capture does not.
@@ -116,11 +148,16 @@ class FamilyBase {
   };
   explicit FamilyBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
   struct Comparison;
+  // A capture that waits for its numbers; made once.
+  CaptureBase open_at(const composit::SizeValues& sizes) const;
+  // Runs the program on these arguments, recorded.
+  CaptureBase capture_at(const FlatValues& arguments) const;
   Case case_number(size_t number) const;
   Case case_of(const composit::SizeValues& sizes) const;
-  Comparison compared(const CaptureBase& there) const;
+  Comparison compared(const CaptureBase& there, composit::NumberValues numbers) const;
   void set_checked(const Comparison& comparison) const;
   std::shared_ptr<State> state_;
+  composit::NumberValues numbers_;  // of `with`
 };
 
 template <class Signature = void>
@@ -137,6 +174,10 @@ class Family<void> : public FamilyBase {
   std::vector<at::Tensor> operator()(const Tensors&... tensors) const {
     return call(std::vector<at::Tensor>{tensors...}).tensors;
   }
+  // See FamilyBase::with.
+  Family with(composit::NumberValues numbers) const {
+    return Family(FamilyBase::with(std::move(numbers)));
+  }
 };
 
 // A family whose types are known: called and checked like the program.
@@ -150,14 +191,18 @@ class Family<Result(Arguments...)> : public FamilyBase {
   // The program's result: see FamilyBase::call.
   template <class... Values>
   Result operator()(Values&&... values) const {
-    const FlatValues results = call(flatten_arguments(std::forward<Values>(values)...).tensors);
+    const FlatValues results = call(flatten_arguments(std::forward<Values>(values)...));
     if constexpr (!std::is_void_v<Result>)
       return unflatten<Result>(results.structure, results.tensors);
+  }
+  // See FamilyBase::with.
+  Family with(composit::NumberValues numbers) const {
+    return Family(FamilyBase::with(std::move(numbers)));
   }
   // Compares with the program on these values: see FamilyBase::check_flat.
   template <class... Values>
   CheckReport check(Values&&... values) const {
-    return check_flat(flatten_arguments(std::forward<Values>(values)...).tensors);
+    return check_flat(flatten_arguments(std::forward<Values>(values)...));
   }
   // A capture at these sizes.
   Capture<Result(Arguments...)> at(const composit::SizeValues& sizes) const {
@@ -166,14 +211,17 @@ class Family<Result(Arguments...)> : public FamilyBase {
   // Runs the program on these values, one example more.
   template <class... Values>
   void extend(Values&&... values) {
-    FamilyBase::extend(capture_at(flatten_arguments(std::forward<Values>(values)...)));
+    extend_at(flatten_arguments(std::forward<Values>(values)...));
   }
 
  private:
   template <class... Values>
   FlatValues flatten_arguments(Values&&... values) const {
-    return detail::flatten_as<std::tuple<std::decay_t<Arguments>...>>(
-        argument_structure(), std::forward<Values>(values)...);
+    FlatValues flat;
+    const std::tuple<std::decay_t<Arguments>...> tuple(std::forward<Values>(values)...);
+    flat.structure = flatten(tuple, flat.tensors);
+    expect_arguments(flat.structure);
+    return flat;
   }
 };
 
@@ -185,12 +233,40 @@ inline Family<> load_family(const std::filesystem::path& folder) {
 // The inputs of one run, as the program takes them.
 template <class... Values>
 struct Example {
-  std::tuple<Values...> inputs;  // as the program takes them
+  std::tuple<Values...> inputs;         // as the program takes them
+  composit::NumberValues numbers = {};  // that the program has in this run
+  // The same example at another number. The program gets it by FamilyNumber::set; where there is
+  // none, it has it already.
+  Example with(const std::string& name, double number) const {
+    Example other = *this;
+    other.numbers[name] = number;
+    return other;
+  }
 };
+
+namespace detail {
+
+// Numbers of a run: those of an example are set, and put back at the end.
+class NumbersOfRun {
+ public:
+  // UserError where the program has another number than the example says, and nobody can set it.
+  NumbersOfRun(const std::vector<FamilyNumber>& numbers, const composit::NumberValues& example);
+  ~NumbersOfRun();
+  NumbersOfRun(const NumbersOfRun&) = delete;
+  NumbersOfRun& operator=(const NumbersOfRun&) = delete;
+  const composit::NumberValues& values() const { return values_; }
+
+ private:
+  composit::NumberValues values_;
+  std::vector<std::function<void()>> put_back_;
+};
+
+}  // namespace detail
+
 // The inputs of one run: see Example.
 template <class... Values>
 Example<std::decay_t<Values>...> example(Values&&... values) {
-  return {{std::forward<Values>(values)...}};
+  return {{std::forward<Values>(values)...}, {}};
 }
 
 // Runs `program` on each example, and makes a family of the captures. UserError as of `trace` and
@@ -202,7 +278,10 @@ auto trace_family(const FamilySettings& settings, T&& program, const Example<Val
   if (!settings.predicates.empty()) trace_settings.source_lines = true;
   trace_settings.seen_once = true;  // examples are each other's second looks
   std::vector<CaptureBase> captures;
+  std::vector<composit::NumberValues> numbers;
   const auto capture = [&](const auto& one) {
+    const detail::NumbersOfRun of_run(settings.numbers, one.numbers);
+    numbers.push_back(of_run.values());
     return std::apply(
         [&](const auto&... values) { return trace(trace_settings, program, values...); },
         one.inputs);
@@ -211,7 +290,7 @@ auto trace_family(const FamilySettings& settings, T&& program, const Example<Val
   captures.push_back(typed);
   (captures.push_back(capture(others)), ...);
   const auto of_type = [&]<class Signature>(const Capture<Signature>&) {
-    return Family<Signature>(std::move(captures), settings);
+    return Family<Signature>(std::move(captures), settings, std::move(numbers));
   };
   return of_type(typed);
 }

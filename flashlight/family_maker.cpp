@@ -78,7 +78,7 @@ void FamilyMaker::expect_alike(const std::vector<CaptureBase>& examples) {
   for (size_t i = 1; i < examples.size(); ++i) {
     const CaptureBase::State& other = examples[i].now();
     const std::string which = "examples 1 and " + std::to_string(i + 1);
-    if (other.arguments != first.arguments)
+    if (!same_but_for_numbers(other.arguments, first.arguments))
       throw UserError("[unify] " + which + " have arguments of other structures: " +
                       str(first.arguments) + " and " + str(other.arguments));
     if (other.results != first.results)
@@ -87,7 +87,7 @@ void FamilyMaker::expect_alike(const std::vector<CaptureBase>& examples) {
                       str(other.results) + "; return sizes as tensors, or not at all");
     if (other.grad != first.grad)
       throw UserError("[unify] " + which + " ran in different grad modes");
-    if (!other.counted.empty() || !first.counted.empty())
+    if (!other.changing.empty() || !first.changing.empty())
       throw UserError("[unify] expected examples whose numbers do not follow the calls");
   }
 }
@@ -114,6 +114,7 @@ CaptureBase FamilyMaker::bound(const std::vector<CaptureBase>& examples, const G
   state->trust = Trust::confirmed;
   state->notes = {"bound: a family of captures at other sizes gave this graph"};
   state->program = from.program;
+  state->program_as = from.program_as;
   state->named = from.named;
   state->options = from.options;
   state->of_family = true;
@@ -122,6 +123,26 @@ CaptureBase FamilyMaker::bound(const std::vector<CaptureBase>& examples, const G
       state->example_arguments.push_back(
           resized(from.example_arguments.at(next++), graph.inputs()[i].sizes()));
   return CaptureBase(std::move(state));
+}
+
+CaptureBase FamilyMaker::open(const CaptureBase& example, const composit::Family& family,
+                              const composit::Binding& binding) {
+  const CaptureBase capture = bound({example}, binding.graph);
+  std::map<const composit::Node*, size_t> places;
+  for_each_node(binding.graph,
+                [&](const composit::Node& node) { places.emplace(&node, places.size()); });
+  std::map<std::string, composit::LazyTensor> reads;
+  for (const composit::FreeNumber& number : family.numbers)
+    if (number.read) reads.emplace(number.name, binding.of(number.read));
+  for (const composit::NumberUse& use : family.number_uses) {
+    if (use.node->find_attribute(use.key) == nullptr) continue;  // the read itself
+    ChangingPlace place{places.at(binding.of({use.node, 0}).node.get()), use.key, use.formula};
+    use.formula.for_each_name([&](const std::string& name) {
+      if (const auto read = reads.find(name); read != reads.end()) place.reads.insert(*read);
+    });
+    capture.state_->changing.push_back(std::move(place));
+  }
+  return capture;
 }
 
 std::vector<CaptureBase> FamilyMaker::with_common_names(std::vector<CaptureBase> examples) {
@@ -199,8 +220,8 @@ CaptureBase FamilyMaker::with_names(const CaptureBase& example,
   state->trust = from.trust;
   state->by_name = from.by_name;
   state->notes = from.notes;
-  state->counted = from.counted;
   state->program = from.program;
+  state->program_as = from.program_as;
   state->named = from.named;
   state->options = from.options;
   return CaptureBase(state);
@@ -219,9 +240,17 @@ CaptureBase FamilyMaker::run(const CaptureBase& example, const FlatValues& argum
   const CaptureBase::State& state = example.now();
   if (!state.program)
     throw UserError("[family] a loaded family does not know its program: trace it again");
+  const bool is_other = arguments.structure != state.arguments;
+  if (is_other && !state.program_as)
+    throw UserError("[family] expected the numbers of the first example among the arguments, to run "
+                    "the program with: " + str(state.arguments));
   const c10::AutoGradMode grad(state.grad);
-  return CaptureBase::capture({.run = state.program, .named = state.named, .seen_once = true},
-                              arguments, state.options);
+  return CaptureBase::capture(
+      {.run = is_other ? state.program_as(arguments.structure) : state.program,
+       .run_as = state.program_as,
+       .named = state.named,
+       .seen_once = true},
+      arguments, state.options);
 }
 
 std::vector<composit::Type> FamilyMaker::types_of(const CaptureBase& example,

@@ -27,13 +27,23 @@ class FamilyMaker {
   // A capture whose graph is `graph`, with the tensors and the program of examples that it was made
   // of. UserError where these have other tensors under one name, or leave other gradients.
   static CaptureBase bound(const std::vector<CaptureBase>& examples, const composit::Graph& graph);
+  // The same for a bound family, whose numbers its replays get.
+  static CaptureBase open(const CaptureBase& example, const composit::Family& family,
+                          const composit::Binding& binding);
+  // Replays with these numbers.
+  static std::vector<at::Tensor> replay(const CaptureBase& capture,
+                                        const std::vector<at::Tensor>& arguments,
+                                        const composit::NumberValues& numbers) {
+    return capture.now().replay(arguments, numbers);
+  }
   // The examples with one name for a tensor that the tracer had to name in several of them, and
   // other names for other tensors.
   static std::vector<CaptureBase> with_common_names(std::vector<CaptureBase> examples);
   // The outputs of a part of the example's graph, of whatever sizes.
   static std::vector<at::Tensor> run_part(const CaptureBase& example, const composit::Graph& part,
                                           const std::vector<at::Tensor>& arguments);
-  // The example's program on other arguments.
+  // The example's program on other arguments. UserError where numbers among them are others, and
+  // the program was not traced from C++.
   static CaptureBase run(const CaptureBase& example, const FlatValues& arguments);
 
   static composit::SavedCapture saved(const CaptureBase& example) { return example.saved(); }

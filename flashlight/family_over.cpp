@@ -6,6 +6,7 @@
 
 #include "composit/family/cases.h"
 #include "composit/ir/error.h"
+#include "flashlight/family_numbers.h"
 #include "flashlight/family.h"
 #include "flashlight/family_maker.h"
 
@@ -134,6 +135,7 @@ class FamilyOver {
 
  private:
   void add(const SizeValues& sizes) {
+    numbers_.push_back(with_present(settings_.numbers, {}));
     examples_.push_back(capture_(arguments_at_(sizes)));
     chosen_.push_back(sizes);
   }
@@ -151,7 +153,7 @@ class FamilyOver {
       FamilySettings named = settings_;
       named.names = names_of(examples_, chosen_);
       try {
-        return FamilyBase(examples_, named);
+        return FamilyBase(examples_, named, numbers_);
       } catch (const composit::ExampleWanted& wanted) {
         if (is_enough() || is_chosen(wanted.sizes)) throw;
         add(wanted.sizes);
@@ -166,7 +168,7 @@ class FamilyOver {
   };
   std::optional<End> wrong_end(const FamilyBase& family) const {
     for (const SizeValues& sizes : ends_of(settings_.ranges, family.cases())) {
-      const CheckReport report = family.check_flat(arguments_at_(sizes).tensors);
+      const CheckReport report = family.check_flat(arguments_at_(sizes));
       if (report) continue;
       End end{sizes, "[family] the range that was declared does not hold at " + text_of(sizes) +
                          ": " + str(report)};
@@ -183,6 +185,7 @@ class FamilyOver {
   const FamilyBase::CaptureOf& capture_;
   const FamilySettings& settings_;
   std::vector<CaptureBase> examples_;
+  std::vector<composit::NumberValues> numbers_;  // by example
   std::vector<SizeValues> chosen_;
 };
 

@@ -74,7 +74,7 @@ class Verifier {
           [this](size_t step, const composit::Node& node, const Tensors& values) {
             first_(step, node, values);
           },
-          call_);
+          [this](const std::string&) { return static_cast<double>(call_); });
     } catch (const std::exception& error) {
       verification.difference =
           first_.found().empty() ? std::string("a replay fails: ") + error.what() : first_.found();

@@ -260,7 +260,7 @@ FlatValues Looks::compare_replay(LookRun& run, const Tensors& arguments, int64_t
     refuse(verification.difference + kAdvice);
     return keep(run);
   }
-  const bool varied = note_content(run) || !run.state->counted.empty();
+  const bool varied = note_content(run) || !run.state->changing.empty();
   FlatValues results{std::move(verification.results), run.program.results.structure, true};
   streak_ = {run.state->replayed.graph};
   adopt(run);
@@ -295,14 +295,11 @@ FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& pl
     }
     return keep(run);
   }
-  const bool only_counts =
-      std::all_of(numbers.forms.begin(), numbers.forms.end(),
-                  [](const CountedPlace& place) { return place.form.kind == FormKind::count; });
-  if (only_counts && streak_.size() < kShownCounts) {
+  if (numbers.only_counts && streak_.size() < kShownCounts) {
     adopt(run);
     return keep(run);
   }
-  run.state->counted = std::move(numbers.forms);
+  run.state->changing = std::move(numbers.places);
   const auto call = static_cast<int64_t>(streak_.size()) - 1;
   run.state->next_call = call + 1;
   return compare_replay(run, arguments, call);

@@ -4,7 +4,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "composit/ir/knobs.h"
+#include "composit/family/counting.h"
+#include "composit/ir/integers.h"
 #include "tracer/convert.h"
 #include "tracer/replay.h"
 
@@ -12,6 +13,8 @@ namespace flashlight {
 namespace {
 
 using composit::Attribute;
+using composit::CountKind;
+using composit::CountOptions;
 using composit::Difference;
 using composit::DifferenceKind;
 using composit::Node;
@@ -20,26 +23,6 @@ std::vector<const Node*> nodes_of(const composit::Graph& graph) {
   std::vector<const Node*> nodes;
   for_each_node(graph, [&](const Node& node) { nodes.push_back(&node); });
   return nodes;
-}
-
-std::optional<double> real(const composit::Scalar& scalar) {
-  if (const auto* whole = std::get_if<int64_t>(&scalar.value)) return static_cast<double>(*whole);
-  if (const auto* number = std::get_if<double>(&scalar.value)) return *number;
-  return std::nullopt;
-}
-
-std::optional<double> real(const Attribute& attribute) {
-  if (const auto* scalar = attribute.get_if<composit::Scalar>()) return real(*scalar);
-  if (const auto* number = attribute.get_if<double>()) return *number;
-  if (const auto* whole = attribute.get_if<int64_t>()) return static_cast<double>(*whole);
-  if (const auto* array = attribute.get_if<composit::Array>()) {
-    if (array->type().rank() != 0) return std::nullopt;
-    if (array->type().dtype == composit::DType::float64)
-      return *reinterpret_cast<const double*>(array->data());
-    if (array->type().dtype == composit::DType::int64)
-      return static_cast<double>(*reinterpret_cast<const int64_t*>(array->data()));
-  }
-  return std::nullopt;
 }
 
 // True if a replay can put another number there: in arguments of LibTorch's operators, and
@@ -52,23 +35,17 @@ bool is_replaceable(const Difference& difference) {
     return false;
   const Attribute *before = difference.before->find_attribute(difference.key),
                   *after = node.find_attribute(difference.key);
-  return before != nullptr && after != nullptr && real(*before) && real(*after);
+  return before != nullptr && after != nullptr && real_number_of(*before) && real_number_of(*after);
 }
 
-// Candidates for the base of a power: the numbers b of the graph that lie between 0 and 1, and 1 -
-// b.
+// Candidates for the base of a power.
 std::vector<double> bases_of(const composit::Graph& graph) {
-  std::set<double> bases;
-  const auto add = [&](const Attribute& attribute) {
-    const auto number = real(attribute);
-    if (!number || !(*number > 0 && *number < 1)) return;
-    bases.insert(*number);
-    bases.insert(1 - *number);
-  };
+  std::vector<double> numbers;
   for_each_node(graph, [&](const Node& node) {
-    for (const auto& [name, value] : node.attributes()) add(value);
+    for (const auto& [name, value] : node.attributes())
+      if (const auto number = real_number_of(value)) numbers.push_back(*number);
   });
-  return {bases.rbegin(), bases.rend()};
+  return composit::bases_of(numbers);
 }
 
 }  // namespace
@@ -95,7 +72,7 @@ std::optional<double> number_at(const composit::Graph& graph, const NumberPlace&
   const std::vector<const Node*> nodes = nodes_of(graph);
   if (place.node >= nodes.size()) return std::nullopt;
   const Attribute* attribute = nodes[place.node]->find_attribute(place.key);
-  return attribute == nullptr ? std::nullopt : real(*attribute);
+  return attribute == nullptr ? std::nullopt : real_number_of(*attribute);
 }
 
 CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
@@ -111,19 +88,21 @@ CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
       }
       values[i].push_back(*number);
     }
-  FitOptions options{bases_of(graphs.back()), {}, python};
+  const CountOptions plain{.bases = bases_of(graphs.back()), .python = python};
+  CountOptions options = plain;
   // A count that is found in some numbers helps to find it in others.
   for (const auto& numbers : values)
-    if (const auto form = fit(numbers, {options.bases, {}, python});
-        form && form->c == 1 && (form->kind != FormKind::count || form->b == 1))
+    if (const auto form = fit_count(numbers, plain);
+        form && form->c == 1 && (form->kind != CountKind::count || form->b == 1))
       options.counts.insert(options.counts.begin(), form->k);
   for (size_t i = 0; i < places.size(); ++i) {
-    const auto form = fit(values[i], options);
+    const auto form = fit_count(values[i], options);
     if (!form) {
       result.unexplained = places[i];
       return result;
     }
-    result.forms.push_back({places[i].node, places[i].key, *form});
+    result.only_counts = result.only_counts && form->kind == CountKind::count;
+    result.places.push_back({places[i].node, places[i].key, formula_of(*form)});
   }
   return result;
 }

@@ -8,11 +8,10 @@
 
 #include "composit/ir/compare.h"
 #include "flashlight/capture_state.h"
-#include "flashlight/counting.h"
 
 namespace flashlight {
 
-// A number of a graph: see CountedPlace. `place` is its operator and source line, for messages.
+// A number of a graph: see ChangingPlace. `place` is its operator and source line, for messages.
 struct NumberPlace {
   size_t node = 0;
   std::string key;
@@ -31,7 +30,8 @@ std::optional<double> number_at(const composit::Graph& graph, const NumberPlace&
 // Finds forms that give the numbers of consecutive runs, for all `places`. A place without a form
 // is returned as `unexplained`.
 struct CountedNumbers {
-  std::vector<CountedPlace> forms;
+  std::vector<ChangingPlace> places;
+  bool only_counts = true;  // n + k, and nothing else
   std::optional<NumberPlace> unexplained;
 };
 CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,

@@ -1,5 +1,7 @@
 #include "flashlight/structure.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace flashlight {
@@ -73,15 +75,48 @@ Structure from_json(const Json& json, int depth) {
   throw UserError("[structure] expected a structure, received " + json.dump().substr(0, 80));
 }
 
-void collect_names(const Structure& structure, const std::string& path,
-                   std::vector<std::string>& names) {
-  if (structure.kind == Kind::tensor) names.push_back(path);
+// A part without children, and where it is.
+struct Leaf {
+  std::string path;
+  const Structure* part;
+};
+
+void collect_leaves(const Structure& structure, const std::string& path,
+                    std::vector<Leaf>& leaves) {
+  if (structure.children.empty()) leaves.push_back({path, &structure});
   // An optional with a value is a tuple of one. Names leave that level out.
   const bool optional = structure.kind == Kind::tuple && structure.children.size() == 1;
   for (size_t i = 0; i < structure.children.size(); ++i) {
     const std::string step = structure.kind == Kind::map ? structure.keys[i] : std::to_string(i);
-    collect_names(structure.children[i], optional ? path : path + "." + step, names);
+    collect_leaves(structure.children[i], optional ? path : path + "." + step, leaves);
   }
+}
+
+// Arguments of a call are "input_0", "input_1". If a language has keywords, a call is a tuple of
+// positional arguments and a map of the others: "input_0", "input_mask".
+std::vector<Leaf> leaves_of(const Structure& structure, const std::string& prefix) {
+  std::vector<Leaf> leaves;
+  if (structure.kind != Kind::tuple) {
+    collect_leaves(structure, prefix, leaves);
+    return leaves;
+  }
+  const auto& children = structure.children;
+  const bool keywords =
+      children.size() == 2 && children[0].kind == Kind::tuple && children[1].kind == Kind::map;
+  const Structure& by_place = keywords ? children[0] : structure;
+  for (size_t i = 0; i < by_place.children.size(); ++i)
+    collect_leaves(by_place.children[i], prefix + "_" + std::to_string(i), leaves);
+  for (size_t i = 0; keywords && i < children[1].children.size(); ++i)
+    collect_leaves(children[1].children[i], prefix + "_" + children[1].keys[i], leaves);
+  return leaves;
+}
+
+// The number that a value is.
+std::optional<double> number_of(const Structure& part) {
+  if (part.kind != Kind::value || part.text.empty()) return std::nullopt;
+  char* end = nullptr;
+  const double number = std::strtod(part.text.c_str(), &end);
+  return *end == '\0' ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -98,21 +133,23 @@ Structure parse_structure(std::string_view text) {
 
 std::vector<std::string> tensor_names(const Structure& structure, const std::string& prefix) {
   std::vector<std::string> names;
-  if (structure.kind != Kind::tuple) {
-    collect_names(structure, prefix, names);
-    return names;
-  }
-  // Arguments of a call are "input_0", "input_1". If a language has keywords, a call is a tuple of
-  // positional arguments and a map of the others: "input_0", "input_mask".
-  const auto& children = structure.children;
-  const bool keywords =
-      children.size() == 2 && children[0].kind == Kind::tuple && children[1].kind == Kind::map;
-  const Structure& by_place = keywords ? children[0] : structure;
-  for (size_t i = 0; i < by_place.children.size(); ++i)
-    collect_names(by_place.children[i], prefix + "_" + std::to_string(i), names);
-  for (size_t i = 0; keywords && i < children[1].children.size(); ++i)
-    collect_names(children[1].children[i], prefix + "_" + children[1].keys[i], names);
+  for (const Leaf& leaf : leaves_of(structure, prefix))
+    if (leaf.part->kind == Kind::tensor) names.push_back(leaf.path);
   return names;
+}
+
+std::map<std::string, double> numbers_in(const Structure& structure, const std::string& prefix) {
+  std::map<std::string, double> numbers;
+  for (const Leaf& leaf : leaves_of(structure, prefix))
+    if (const auto number = number_of(*leaf.part)) numbers.emplace(leaf.path, *number);
+  return numbers;
+}
+
+bool same_but_for_numbers(const Structure& a, const Structure& b) {
+  if (number_of(a) && number_of(b)) return true;
+  if (a.kind != b.kind || a.text != b.text || a.keys != b.keys) return false;
+  return std::equal(a.children.begin(), a.children.end(), b.children.begin(), b.children.end(),
+                    same_but_for_numbers);
 }
 
 }  // namespace flashlight

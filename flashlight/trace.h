@@ -235,6 +235,9 @@ Capture<Signature> trace_with(const TraceSettings& settings, T&& program, Values
   };
   traced.modules = detail::modules_of(*callable, callable);
   traced.run = Flat::program(callable, arguments.structure);
+  traced.run_as = [callable](const Structure& structure) {
+    return Flat::program(callable, structure);
+  };
   traced.borrowed = borrowed;
   traced.seen_once = settings.seen_once;
   return Capture<Signature>(

@@ -59,7 +59,7 @@ bool ControlFlow::is(const Node& node) {
 
 ControlFlow::ControlFlow(const Node& node, const PlanOptions& options) {
   PlanOptions inner = options;
-  inner.counted.clear();
+  inner.numbers.clear();
   inner.region = true;
   composit::for_each_region(
       node, [&](const composit::Region& region) { regions_.emplace_back(*region, inner); });

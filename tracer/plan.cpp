@@ -36,7 +36,7 @@ class Planner {
       plan.outputs.push_back(slot(root, output));
     for (const composit::Mutation& mutation : plan.graph.mutations())
       plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value), true});
-    expect_counted_numbers();
+    expect_all_numbers();
     find_shared_memory();
     plan.storages = used_storages(plan.graph);
     find_last_uses();
@@ -92,10 +92,10 @@ class Planner {
     if (is_input(*node)) return;
     if (node->op() == composit::ops::kConstant) {
       plan_.initial[slots[0]] = constant(*node);
-      for (size_t i = 0; i < plan_.counted.size(); ++i)
-        if (plan_.counted[i].node == node.get()) {
-          plan_.counted_constants.emplace_back(slots[0], i);
-          counted_found_.push_back(i);
+      for (size_t i = 0; i < plan_.numbers.size(); ++i)
+        if (plan_.numbers[i].node == node.get()) {
+          plan_.changing_constants.emplace_back(slots[0], i);
+          numbers_found_.push_back(i);
         }
       return;
     }
@@ -107,7 +107,7 @@ class Planner {
     if (!add_memory_operation(frame, step) && !add_control_flow(frame, step) &&
         !add_definition(frame, step))
       add_operator(frame, step);
-    add_counted_numbers(step);
+    add_numbers(frame, step);
     plan_.steps.push_back(std::move(step));
   }
 
@@ -293,25 +293,44 @@ class Planner {
     }
   }
 
-  void add_counted_numbers(Step& step) {
+  void add_numbers(const Frame& frame, Step& step) {
+    for (const auto& [constant, number] : plan_.changing_constants)
+      for (const StepArgument& argument : step.arguments)
+        if (std::count(argument.slots.begin(), argument.slots.end(), constant) > 0 &&
+            add_reads(frame, step, number))
+          step.constants_read.emplace_back(constant, number);
     if (step.kind != StepKind::op && step.kind != StepKind::scatter) return;
-    for (size_t number = 0; number < plan_.counted.size(); ++number) {
-      const CountedNumber& counted = plan_.counted[number];
-      if (counted.node != step.node.get()) continue;
+    for (size_t number = 0; number < plan_.numbers.size(); ++number) {
+      const ChangingNumber& changing = plan_.numbers[number];
+      if (changing.node != step.node.get()) continue;
       const auto& arguments = step.op->schema->arguments();
       for (size_t i = 0; i < arguments.size(); ++i) {
-        if (arguments[i].name() != counted.key) continue;
-        step.counted.push_back({i, number});
-        counted_found_.push_back(number);
+        if (arguments[i].name() != changing.key) continue;
+        step.numbers.push_back({i, number});
+        numbers_found_.push_back(number);
+        add_reads(frame, step, number);
       }
     }
   }
-  void expect_counted_numbers() {
-    for (size_t number = 0; number < plan_.counted.size(); ++number)
-      if (std::count(counted_found_.begin(), counted_found_.end(), number) != 1)
-        throw UserError("[replay] '" + plan_.counted[number].key + "' of " +
-                        place_of(*plan_.counted[number].node) +
-                        " cannot follow the calls: it says where in memory a value lies");
+  // False: the number reads nothing.
+  bool add_reads(const Frame& frame, Step& step, size_t number) {
+    for (const auto& [name, value] : plan_.numbers[number].reads) {
+      const auto made = frame.find(value.node.get());
+      if (made == frame.end())
+        throw UserError("[replay] '" + plan_.numbers[number].key + "' of " + place_of(*step.node) +
+                        " follows from '" + name + "', which the program read elsewhere");
+      step.reads.push_back(made->second.at(value.index));
+      plan_.reads[number][name] = step.reads.back();
+    }
+    return !plan_.numbers[number].reads.empty();
+  }
+  void expect_all_numbers() {
+    for (size_t number = 0; number < plan_.numbers.size(); ++number)
+      if (std::count(numbers_found_.begin(), numbers_found_.end(), number) != 1)
+        throw UserError("[replay] '" + plan_.numbers[number].key + "' of " +
+                        place_of(*plan_.numbers[number].node) +
+                        " cannot change: it says where in memory a value lies, or is inside a "
+                        "branch or loop");
   }
 
   c10::IValue attribute_value(const Node& node, const c10::Argument& argument) const {
@@ -363,12 +382,14 @@ class Planner {
     for (auto step = plan_.steps.rbegin(); step != plan_.steps.rend(); ++step) {
       for (Slot output : step->outputs)
         if (!needed[output]) step->unused.push_back(output);
+      const auto use = [&](Slot operand) {
+        if (operand == kNoSlot || needed[operand]) return;
+        needed[operand] = true;
+        step->last_uses.push_back(operand);
+      };
       for (const StepArgument& argument : step->arguments)
-        for (Slot operand : argument.slots) {
-          if (operand == kNoSlot || needed[operand]) continue;
-          needed[operand] = true;
-          step->last_uses.push_back(operand);
-        }
+        for (const Slot operand : argument.slots) use(operand);
+      for (const Slot operand : step->reads) use(operand);
     }
   }
 
@@ -391,7 +412,7 @@ class Planner {
   Plan::Impl& plan_;
   const PlanOptions& options_;
   std::map<std::string, at::Generator> own_generators_;
-  std::vector<size_t> counted_found_;
+  std::vector<size_t> numbers_found_;
 };
 
 }  // namespace
@@ -402,7 +423,8 @@ Plan::Plan(const composit::Graph& graph, PlanOptions options) : impl_(std::make_
   impl_->autograd = options.autograd;
   impl_->as_program = options.as_program;
   impl_->pin_types = options.pin_types;
-  impl_->counted = options.counted;
+  impl_->numbers = options.numbers;
+  impl_->reads.resize(options.numbers.size());
   impl_->region = options.region;
   Planner(*impl_, options);
 }

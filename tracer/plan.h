@@ -64,11 +64,15 @@ struct Step {
   std::vector<Slot> last_uses;  // operands that are not read later
   std::vector<Slot> unused;     // outputs that are not read
   std::vector<c10::Scalar> expected;
-  // Arguments that follow the calls: position on the operator's stack, index into Impl::counted.
-  struct Counted {
+  // Arguments that differ from call to call: position on the operator's stack, index into
+  // Impl::numbers.
+  struct Changing {
     size_t position, number;
   };
-  std::vector<Counted> counted = {};
+  std::vector<Changing> numbers = {};
+  // Operands that are constants whose number is read in the run.
+  std::vector<std::pair<Slot, size_t>> constants_read = {};  // index into Impl::numbers
+  std::vector<Slot> reads = {};                              // what both of them read
   bool guards = false;                  // compare numbers with `expected`
   at::Generator generator;              // set_generator, generator_state, restore_generator
   at::Tensor state;                     // set_generator
@@ -97,8 +101,9 @@ struct Plan::Impl {
   std::vector<Step> steps;
   std::vector<at::Tensor> initial;  // slots at the begin: constants
   std::vector<Slot> inputs, outputs;
-  std::vector<CountedNumber> counted;
-  std::vector<std::pair<Slot, size_t>> counted_constants;  // index into `counted`
+  std::vector<ChangingNumber> numbers;
+  std::vector<std::map<std::string, Slot>> reads;           // by number
+  std::vector<std::pair<Slot, size_t>> changing_constants;  // index into `numbers`
   // Inputs in one storage: index into graph.inputs(), and the distance of the first elements in
   // bytes.
   struct SharedMemory {

@@ -40,11 +40,12 @@ bool same_number(const c10::IValue& value, const c10::Scalar& expected) {
 class Run {
  public:
   Run(const Plan::Impl& plan, const std::vector<at::Tensor>& inputs, const Plan::Observer& observer,
-      int64_t call)
-      : plan_(plan), observer_(observer), slots_(plan.initial) {
+      const composit::NumberFormula::NumberOf& number_of)
+      : plan_(plan), observer_(observer), number_of_(number_of), slots_(plan.initial) {
     expect_inputs(plan, inputs);
-    for (const CountedNumber& counted : plan.counted) numbers_.push_back(counted.at(call));
-    for (const auto& [slot, number] : plan.counted_constants)
+    for (const ChangingNumber& number : plan.numbers)
+      numbers_.push_back(number.reads.empty() ? number.formula.evaluate(number_of) : 0);
+    for (const auto& [slot, number] : plan.changing_constants)
       slots_[slot] = of_number(plan.initial[slot], numbers_[number]);
     for (size_t i = 0; i < inputs.size(); ++i) slots_[plan.inputs[i]] = inputs[i];
     for (const auto& mutation : plan.mutations)
@@ -87,6 +88,7 @@ class Run {
     objects_.clear();
     stack_.clear();
     if (c10::GradMode::is_enabled() != step.grad) c10::GradMode::set_enabled(step.grad);
+    if (!step.reads.empty()) read_numbers(step);
     if (step.kind == StepKind::op)
       run_operator(step);
     else
@@ -147,7 +149,7 @@ class Run {
     prepare_bases(step);
     size_t next_out = 0;
     for (const StepArgument& argument : step.arguments) push(step, argument, next_out);
-    count(step);
+    set_numbers(step);
     const bool threw = call(step);
     if (threw != step.throws)
       throw UserError("[replay] guard: " + place_of(*step.node) +
@@ -252,11 +254,28 @@ class Run {
     stack_.emplace_back(std::move(list));
   }
 
-  // Numbers that follow the calls take the places of those that were recorded.
-  void count(const Step& step) {
-    for (const auto& [position, number] : step.counted)
-      stack_[position] = stack_[position].isInt() ? c10::IValue(numbers_[number].toLong())
-                                                  : c10::IValue(numbers_[number].toDouble());
+  // Numbers that differ from call to call take the places of those that were recorded.
+  void set_numbers(const Step& step) {
+    for (const auto& [position, number] : step.numbers)
+      stack_[position] = stack_[position].isInt()
+                             ? c10::IValue(static_cast<int64_t>(numbers_[number]))
+                             : c10::IValue(numbers_[number]);
+  }
+
+  // Those that follow from values of this run.
+  void read_numbers(const Step& step) {
+    const auto evaluate = [&](size_t number) {
+      const auto& reads = plan_.reads[number];
+      numbers_[number] = plan_.numbers[number].formula.evaluate([&](const std::string& name) {
+        const auto read = reads.find(name);
+        return read == reads.end() ? number_of_(name) : slots_[read->second].item().toDouble();
+      });
+    };
+    for (const auto& [position, number] : step.numbers) evaluate(number);
+    for (const auto& [slot, number] : step.constants_read) {
+      evaluate(number);
+      slots_[slot] = of_number(plan_.initial[slot], numbers_[number]);
+    }
   }
 
   bool call(const Step& step) {
@@ -382,7 +401,7 @@ class Run {
         stack_.clear();
         stack_.emplace_back(base);
         for (const c10::IValue& attribute : step.attributes) stack_.push_back(attribute);
-        count(step);
+        set_numbers(step);
         step.op->handle.callBoxed(&stack_);
         stack_[0].toTensor().copy_(operand(1));
         stack_.clear();
@@ -461,7 +480,8 @@ class Run {
 
   const Plan::Impl& plan_;
   const Plan::Observer& observer_;
-  std::vector<c10::Scalar> numbers_;  // of plan_.counted, for this call
+  const composit::NumberFormula::NumberOf& number_of_;
+  std::vector<double> numbers_;  // of plan_.numbers, for this call
   std::vector<at::Tensor> slots_;
   std::unordered_map<const c10::StorageImpl*, Uses> written_inputs_;
   torch::jit::Stack stack_;
@@ -474,8 +494,10 @@ class Run {
 }  // namespace
 
 std::vector<at::Tensor> Plan::run(const std::vector<at::Tensor>& inputs, const Observer& observer,
-                                  int64_t call) const {
-  return Run(*impl_, inputs, observer, call)(inputs);
+                                  const composit::NumberFormula::NumberOf& number_of) const {
+  if (!impl_->numbers.empty() && !number_of)
+    throw UserError("[replay] expected the numbers that differ from call to call");
+  return Run(*impl_, inputs, observer, number_of)(inputs);
 }
 
 void Plan::expect(const std::vector<at::Tensor>& inputs) const { expect_inputs(*impl_, inputs); }

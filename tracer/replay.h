@@ -13,7 +13,6 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
-#include <c10/core/Scalar.h>
 
 #include <functional>
 #include <map>
@@ -22,15 +21,19 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "composit/ir/number_formula.h"
 
 namespace flashlight::tracer {
 
-// A number of the graph that follows the calls: attribute `key` of a node ("value" of a constant:
-// its only element).
-struct CountedNumber {
+// A number of the graph that differs from call to call: attribute `key` of a node ("value" of a
+// constant: its only element).
+struct ChangingNumber {
   const composit::Node* node = nullptr;
   std::string key;
-  std::function<c10::Scalar(int64_t call)> at;
+  composit::NumberFormula formula;
+  // Names in the formula that are numbers of the run: the only element of a value, as it is when
+  // the node runs. The others are the caller's.
+  std::map<std::string, composit::LazyTensor> reads = {};
 };
 
 struct PlanOptions {
@@ -47,7 +50,8 @@ struct PlanOptions {
   // Operators run under autograd's keys, in the grad mode of each, as in the program: composites
   // without a body choose their kernels by what requires a gradient. Outputs require none.
   bool as_program = false;
-  std::vector<CountedNumber> counted = {};  // UserError where the node has no such number
+  // UserError where the node has no such number, or what it reads is made later.
+  std::vector<ChangingNumber> numbers = {};
   // The graph is a region: what goes in has any strides, and results keep their part in autograd.
   bool region = false;
 };
@@ -66,9 +70,10 @@ class Plan {
 
   // UserError when a guard fails, with the place it came from; no input is written then.
   // Thread-safe but for what the graph itself shares (generators, mutated inputs).
-  // `call`: for what PlanOptions::counted says.
+  // `number_of`: for the names in formulas of PlanOptions::numbers.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs,
-                              const Observer& observer = nullptr, int64_t call = 0) const;
+                              const Observer& observer = nullptr,
+                              const composit::NumberFormula::NumberOf& number_of = nullptr) const;
   // UserError where `run` would turn these inputs down before its first step.
   void expect(const std::vector<at::Tensor>& inputs) const;
 

@@ -45,8 +45,12 @@ std::vector<Type> types_for_regions(Symbol op, const NodeSpec& spec) {
 
 class Binder {
  public:
-  Binder(const Family& family, const Graph& graph, const std::vector<int64_t>& value_sizes)
-      : family_(family), graph_(graph), value_sizes_(value_sizes) {}
+  Binder(const Family& family, const Graph& graph, const std::vector<int64_t>& value_sizes,
+         const NumberOfUse& number_of = nullptr)
+      : family_(family), graph_(graph), value_sizes_(value_sizes), number_of_(number_of) {
+    for (const NumberUse& use : family.number_uses)
+      if (number_of) uses_[use.node.get()].push_back(&use);
+  }
 
   Binding run(const std::vector<Type>& input_types) {
     for (size_t i = 0; i < graph_.inputs().size(); ++i)
@@ -83,7 +87,8 @@ class Binder {
       same = same && operands.back().node == operand.node;
     }
     const NodeFormulas& formulas = family_.formulas_of(*example);
-    if (same && formulas.empty() && !has_formulas_inside(*example)) return example;
+    const bool has_number = uses_.contains(example.get());
+    if (same && formulas.empty() && !has_number && !has_formulas_inside(*example)) return example;
     try {
       return bound(*example, std::move(operands), formulas);
     } catch (const UserError& error) {
@@ -114,9 +119,20 @@ class Binder {
       integers.at(one.position) = number_of(one.formula);
       attribute = with_integers(attribute, integers);
     }
+    set_numbers(example, spec);
     bind_regions(example, spec);
     if (spec.op == ops::kConstant || example.outputs().empty()) return std::move(spec).make_node();
     return typed(example, std::move(spec), formulas);
+  }
+
+  void set_numbers(const Node& example, NodeSpec& spec) const {
+    const auto found = uses_.find(&example);
+    if (found == uses_.end()) return;
+    for (const NumberUse* use : found->second)
+      for (Attributes* attributes : {&spec.attributes, &spec.execution})
+        for (NamedAttribute& attribute : *attributes)
+          if (attribute.name.str() == use->key)
+            attribute.value = with_real_number(attribute.value, number_of_(*use));
   }
 
   int64_t number_of(const SizeFormula& formula) const {
@@ -213,6 +229,8 @@ class Binder {
   const Family& family_;
   const Graph& graph_;
   const std::vector<int64_t>& value_sizes_;
+  const NumberOfUse& number_of_;
+  std::map<const Node*, std::vector<const NumberUse*>> uses_;
   FlatMap<const Node*, LazyTensors> values_;
   FlatMap<const Node*, NodePtr> nodes_;
 };
@@ -265,8 +283,8 @@ LazyTensor Binding::of(const LazyTensor& value) const {
 }
 
 Binding bind_types(const Family& family, const std::vector<Type>& types,
-                   const std::vector<int64_t>& value_sizes) {
-  return Binder(family, family.example, value_sizes).run(types);
+                   const std::vector<int64_t>& value_sizes, const NumberOfUse& number_of) {
+  return Binder(family, family.example, value_sizes, number_of).run(types);
 }
 
 Graph part_of(const Family& family, const LazyTensors& values) {
@@ -304,6 +322,26 @@ std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph) {
       throw UserError("[bind] the graph has no " + place_of(*size.value.node) +
                       " where the family has one");
     numbers.push_back(plain.nodes()[*place]->outputs().at(size.value.index).sizes.at(size.axis));
+  }
+  return numbers;
+}
+
+NumberValues numbers_in(const Family& family, const Graph& graph) {
+  NumberValues numbers;
+  if (family.number_uses.empty()) return numbers;
+  const Graph plain = without_incidentals(graph);
+  FlatMap<const Node*, size_t> places;
+  const auto& nodes = family.example.nodes();
+  for (size_t n = 0; n < nodes.size(); ++n) places.insert(nodes[n].get(), n);
+  for (const NumberUse& use : family.number_uses) {
+    if (use.formula.kind() != NumberFormula::Kind::named) continue;
+    const size_t place = *places.find(use.node.get());
+    if (place >= plain.nodes().size()) continue;
+    const Node& node = *plain.nodes()[place];
+    const Attribute* attribute = node.find_attribute(use.key);
+    if (attribute == nullptr) attribute = node.find_run(use.key);
+    const auto number = attribute == nullptr ? std::nullopt : real_number_of(*attribute);
+    if (number) numbers.emplace(use.formula.name(), *number);
   }
   return numbers;
 }
@@ -373,14 +411,47 @@ void expect_inputs(const Family& family, const SizeValues& sizes, const std::vec
                       "': expected " + print(expected[i]) + ", received " + print(types[i]));
 }
 
-Graph bind(const Family& family, const SizeValues& sizes) {
+void expect_numbers(const Family& family, const NumberValues& numbers) {
+  const auto place_of_use = [&](const std::string& name) {
+    for (const NumberUse& use : family.number_uses) {
+      bool reads = false;
+      use.formula.for_each_name([&](const std::string& one) { reads = reads || one == name; });
+      if (reads) return ", for '" + use.key + "' of " + place_of(*use.node);
+    }
+    return std::string();
+  };
+  std::string names;
+  for (const FreeNumber& number : family.numbers) {
+    names += (names.empty() ? "" : ", ") + number.name;
+    if (number.origin == NumberOrigin::read)
+      throw UserError("[bind] '" + number.name +
+                      "' is read by the program" + place_of_use(number.name) + ": only a call of the family knows it");
+    if (!numbers.contains(number.name))
+      throw UserError("[bind] expected a number '" + number.name + "'" +
+                      place_of_use(number.name));
+  }
+  for (const auto& [name, number] : numbers)
+    if (std::none_of(family.numbers.begin(), family.numbers.end(),
+                     [&name = name](const FreeNumber& one) { return one.name == name; }))
+      throw UserError("[bind] expected one of the numbers " + (names.empty() ? "none" : names) +
+                      ", received '" + name + "'");
+}
+
+Binding bind_sizes(const Family& family, const SizeValues& sizes, const NumberOfUse& number_of) {
   std::vector<int64_t> value_sizes;
   for (const ValueSize& size : family.value_sizes) {
     const auto found = sizes.find(size.name);
     if (found == sizes.end()) lacks(size);
     value_sizes.push_back(found->second);
   }
-  return bind_types(family, input_types(family, sizes), value_sizes).graph;
+  return bind_types(family, input_types(family, sizes), value_sizes, number_of);
+}
+
+Graph bind(const Family& family, const SizeValues& sizes, const NumberValues& numbers) {
+  expect_numbers(family, numbers);
+  return bind_sizes(family, sizes, [&](const NumberUse& use) {
+           return use.formula.evaluate([&](const std::string& name) { return numbers.at(name); });
+         }).graph;
 }
 
 }  // namespace composit

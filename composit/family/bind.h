@@ -12,9 +12,12 @@
 
 namespace composit {
 
-// UserError for a size that is missing, is not there, or lies outside of what was shown; and where
-// a row refuses the sizes, with the node.
-Graph bind(const Family& family, const SizeValues& sizes);
+// UserError for a size or number that is missing, is not there, or for a size that lies outside of
+// what was shown; and where a row refuses the sizes, with the node.
+Graph bind(const Family& family, const SizeValues& sizes, const NumberValues& numbers = {});
+// UserError where a number is missing, is none of the family, or is read by the program itself, so
+// that a bound graph has no place for it.
+void expect_numbers(const Family& family, const NumberValues& numbers);
 
 // True where each size is there, within what was shown or checked.
 bool is_within(const Family& family, const SizeValues& sizes);
@@ -37,10 +40,20 @@ struct Binding {
   FlatMap<const Node*, LazyTensors> values;
   LazyTensor of(const LazyTensor& value) const;  // absent for a value that was left out
 };
+// The number of an operator, for a graph that has it in place of the example's.
+using NumberOfUse = std::function<double(const NumberUse& use)>;
 // Bound to inputs of these types, whatever was shown. `value_sizes`: a number for each of the
-// family's.
+// family's. Without `number_of`, numbers that are no sizes stay those of the example.
 Binding bind_types(const Family& family, const std::vector<Type>& types,
-                   const std::vector<int64_t>& value_sizes = {});
+                   const std::vector<int64_t>& value_sizes = {},
+                   const NumberOfUse& number_of = nullptr);
+
+// Bound to these sizes, with numbers that are no sizes as in the example. UserError as of `bind`.
+Binding bind_sizes(const Family& family, const SizeValues& sizes,
+                   const NumberOfUse& number_of = nullptr);
+// The numbers of the family that `graph`, which has the structure of the example, shows by
+// themselves.
+NumberValues numbers_in(const Family& family, const Graph& graph);
 
 // True for branches and loops: the types that their regions take follow from their operands.
 bool has_typed_regions(const Node& node);

@@ -101,8 +101,9 @@ SizeFormula::SizeOf sizes_before(const Family& family, const std::vector<SizeCon
   };
 }
 
-CaseFinder::CaseFinder(const std::vector<Graph>& examples, std::vector<FreeSize> sizes)
-    : examples_(examples), sizes_(std::move(sizes)), grid_(grid_of(sizes_)) {
+CaseFinder::CaseFinder(const std::vector<Graph>& examples, std::vector<FreeSize> sizes,
+                       const NumbersShown& numbers)
+    : examples_(examples), sizes_(std::move(sizes)), numbers_(numbers), grid_(grid_of(sizes_)) {
   for (const Graph& example : examples) structures_.push_back(structure_of(example));
 }
 
@@ -113,7 +114,7 @@ Cases CaseFinder::find() {
   // No matter of cases.
   if (has_other_structure_at_each_size()) {
     Cases one;
-    one.cases = {unify_alike(examples_, sizes_of(all), {})};
+    one.cases = {unify_alike(examples_, sizes_of(all), {}, numbers_.of(all))};
     return one;
   }
   way(all, {});
@@ -164,7 +165,8 @@ Way CaseFinder::new_case(const Members& members, const Path& path) {
   std::vector<Graph> graphs;
   for (const size_t member : members) graphs.push_back(examples_[member]);
   Family family =
-      unify_alike(graphs, sizes, [&](const SizeValues& numbers) { return is_on(path, numbers); });
+      unify_alike(graphs, sizes, [&](const SizeValues& numbers) { return is_on(path, numbers); },
+                  numbers_.of(members));
   // Formulas before a fork are those that hold for the examples on both sides.
   for (const auto& [index, holds] : path) {
     const Family& shared = befores_[index];
@@ -253,7 +255,7 @@ std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, co
 Family CaseFinder::before(const Members& members, size_t common) const {
   std::vector<Graph> graphs;
   for (const size_t member : members) graphs.push_back(beginning_of(examples_[member], common));
-  return unify_alike(graphs, sizes_in(graphs[0], members), {});
+  return unify_alike(graphs, sizes_in(graphs[0], members), {}, numbers_.of(members));
 }
 
 std::vector<SizeLeaf> CaseFinder::leaves_of(const Members& members, const Family& before) const {

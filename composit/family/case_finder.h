@@ -14,7 +14,8 @@ namespace composit {
 class CaseFinder {
  public:
   // `examples` without incidentals; `sizes` with names, over the inputs of the first.
-  CaseFinder(const std::vector<Graph>& examples, std::vector<FreeSize> sizes);
+  CaseFinder(const std::vector<Graph>& examples, std::vector<FreeSize> sizes,
+             const NumbersShown& numbers);
   Cases find();
 
  private:
@@ -47,6 +48,7 @@ class CaseFinder {
 
   const std::vector<Graph>& examples_;
   std::vector<FreeSize> sizes_;
+  const NumbersShown& numbers_;
   std::vector<std::vector<Hash>> structures_;  // by example
   std::vector<SizeValues> grid_;
   Cases cases_;

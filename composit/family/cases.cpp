@@ -13,9 +13,36 @@ namespace composit {
 
 namespace {
 
+// Each number that somebody gives is used, and had several values in each case.
+void expect_numbers_shown(const Cases& cases, const NumbersShown& numbers) {
+  const auto all = numbers_of(cases);
+  for (const NumberLeaf& leaf : numbers.given)
+    if (!all.contains(leaf.name))
+      throw UserError("[unify] '" + leaf.name +
+                      "' differs between examples, and no number of an operator follows from it: "
+                      "what it decides is not seen; pass it as a tensor");
+  for (size_t c = 0; c < cases.cases.size() && cases.cases.size() > 1 && !all.empty(); ++c) {
+    std::vector<size_t> members;
+    for (size_t i = 0; i < cases.case_of_example.size(); ++i)
+      if (cases.case_of_example[i] == c) members.push_back(i);
+    for (const NumberLeaf& leaf : numbers.of(members).given)
+      if (std::set<double>(leaf.values.begin(), leaf.values.end()).size() < 2)
+        throw UserError("[unify] expected several numbers '" + leaf.name + "' in case " +
+                        std::to_string(c + 1) + ": add an example of it with another one");
+    if (members.size() < kLeastExamples)
+      throw UserError("[unify] expected at least " + std::to_string(kLeastExamples) +
+                      " examples of case " + std::to_string(c + 1) +
+                      ", since numbers differ between calls, received " +
+                      std::to_string(members.size()));
+  }
+}
+
 // Ways that cannot be arms of one branch are refused before anybody calls.
 void expect_branches(const Cases& cases) {
   std::set<SizeValues> known;
+  if (!numbers_of(cases).empty())
+    throw UserError("[unify] numbers that differ between calls are not supported in a program that "
+                    "takes other ways at a bool: pass them as tensors");
   for (const Family& family : cases.cases)
     for (size_t i = 0; i == 0 || (!family.sizes.empty() && i < family.sizes[0].shown.size()); ++i) {
       SizeValues sizes;
@@ -38,7 +65,8 @@ Cases unify_cases(const std::vector<Graph>& examples, const UnifyOptions& option
   std::vector<FreeSize> sizes = free_sizes(closed);
   set_names(sizes, options.names);
   if (!sizes.empty()) expect_examples(examples);
-  Cases cases = CaseFinder(closed, std::move(sizes)).find();
+  Cases cases = CaseFinder(closed, std::move(sizes), options.numbers).find();
+  expect_numbers_shown(cases, options.numbers);
   if (cases.cases.size() == 1) {
     if (loops.empty()) expect_examples(examples);
     expect_shown_apart(cases.cases[0].sizes);
@@ -80,11 +108,25 @@ std::vector<size_t> shown_cases_at(const Cases& cases, const SizeValues& sizes) 
   return shown.empty() ? all : shown;
 }
 
-Graph graph_at(const Cases& cases, const SizeValues& sizes) {
+Graph graph_at(const Cases& cases, const SizeValues& sizes, const NumberValues& numbers) {
   std::vector<Graph> ways;
-  for (const size_t number : shown_cases_at(cases, sizes))
-    ways.push_back(bind(cases.cases[number], sizes));
+  for (const size_t number : shown_cases_at(cases, sizes)) {
+    const Family& family = cases.cases[number];
+    NumberValues own;  // another case may have others
+    for (const auto& [name, value] : numbers)
+      if (std::any_of(family.numbers.begin(), family.numbers.end(),
+                      [&name = name](const FreeNumber& one) { return one.name == name; }))
+        own.emplace(name, value);
+    ways.push_back(composit::bind(family, sizes, own));
+  }
   return merge_branches(ways);
+}
+
+std::map<std::string, NumberOrigin> numbers_of(const Cases& cases) {
+  std::map<std::string, NumberOrigin> numbers;
+  for (const Family& family : cases.cases)
+    for (const FreeNumber& number : family.numbers) numbers.emplace(number.name, number.origin);
+  return numbers;
 }
 
 Graph in_form(const Cases& cases, const Graph& graph) {

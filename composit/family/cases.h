@@ -66,9 +66,11 @@ std::vector<size_t> cases_at(const Cases& cases, const SizeValues& sizes);
 // Those of them that were shown at these sizes or around; all of them if none was.
 std::vector<size_t> shown_cases_at(const Cases& cases, const SizeValues& sizes);
 
-// The graph at these sizes, with a branch for each answer that was shown with both of its ways
-// there. UserError as of `bind` for a family, and of `merge_branches`.
-Graph graph_at(const Cases& cases, const SizeValues& sizes);
+// The graph at these sizes and numbers, with a branch for each answer that was shown with both of
+// its ways there. UserError as of `bind` for a family, and of `merge_branches`.
+Graph graph_at(const Cases& cases, const SizeValues& sizes, const NumberValues& numbers = {});
+// The names of the numbers of all cases, and where they come from.
+std::map<std::string, NumberOrigin> numbers_of(const Cases& cases);
 
 // Numbers for all free sizes within their ranges: all of them if they are few, or else those that
 // differ from what was shown first in one size, and some others.

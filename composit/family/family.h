@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "composit/family/numbers.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ir/graph.h"
 #include "composit/ir/parse.h"
@@ -52,6 +53,8 @@ struct Family {
   std::vector<FreeSize> sizes;         // in the order of inputs and axes
   std::vector<ValueSize> value_sizes;  // in the order of nodes
   Formulas formulas;                   // of nodes of the example
+  std::vector<FreeNumber> numbers = {};   // that formulas of numbers read
+  std::vector<NumberUse> number_uses = {};  // in the order of nodes
 
   // The number of formulas.
   size_t formula_count() const;
@@ -70,6 +73,7 @@ struct Family {
 // ```
 //
 // The numbers in brackets are those that the examples showed. A size of no input depends on values.
+// Numbers that are no sizes follow: see numbers.h.
 std::string print(const Family& family, const PrintOptions& options = {});
 // UserError with line, column, what was expected and what was received.
 Family parse_family(std::string_view text, const ParseOptions& options = {});

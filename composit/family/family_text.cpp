@@ -5,7 +5,9 @@
 
 #include "composit/family/family.h"
 #include "composit/ir/error.h"
+#include "composit/ir/integers.h"
 #include "composit/ir/lexer.h"
+#include "composit/ir/literal.h"
 #include "composit/op/nest.h"
 
 namespace composit {
@@ -93,6 +95,89 @@ void add_line(Family& family, const SizeLine& line) {
   family.sizes.push_back(std::move(size));
 }
 
+// ---- numbers that are no sizes ------------------------------------------------------------------
+
+double real_number(Lexer& lexer) {
+  const Token token = lexer.take();
+  const auto value = parse_float(token.text);
+  if (!value) lexer.fail(token.offset, "expected a number");
+  return *value;
+}
+
+FreeNumber read_free_number(Lexer& lexer, const std::string& word,
+                            const ParseOptions::Find& find) {
+  FreeNumber free{.name = word};
+  bool known = false;
+  for (const NumberOrigin origin : {NumberOrigin::given, NumberOrigin::source,
+                                    NumberOrigin::counted, NumberOrigin::read})
+    if (!known && lexer.accept(name(origin))) {
+      free.origin = origin;
+      known = true;
+    }
+  if (!known) lexer.fail_expected("'of', or where the number comes from");
+  if (free.origin == NumberOrigin::read) {
+    const Token tensor = lexer.take(TokenKind::name, "a tensor");
+    free.read = find(tensor.text);
+    if (!free.read) lexer.fail(tensor.offset, "expected a value of the graph");
+  }
+  lexer.expect("shown");
+  lexer.expect("[");
+  do free.shown.push_back(real_number(lexer));
+  while (lexer.accept(","));
+  lexer.expect("]");
+  return free;
+}
+
+NumberUse read_use(Lexer& lexer, const std::string& key, const ParseOptions::Find& find) {
+  const Token at = lexer.take(TokenKind::name, "the result of an operator");
+  const LazyTensor result = find(at.text);
+  const Attribute* attribute = result ? result.node->find_attribute(key) : nullptr;
+  if (attribute == nullptr || !real_number_of(*attribute))
+    lexer.fail(at.offset, "expected an operator with a number '" + key + "'");
+  lexer.expect("=");
+  return {result.node, key, read_number_formula(lexer)};
+}
+
+void read_numbers(Lexer& lexer, Family& family, const ParseOptions::Find& find) {
+  if (!lexer.accept("numbers")) return;
+  lexer.expect("(");
+  while (!lexer.accept(")")) {
+    const std::string word(lexer.take(TokenKind::word, "the name of a number").text);
+    if (lexer.accept("of"))
+      family.number_uses.push_back(read_use(lexer, word, find));
+    else
+      family.numbers.push_back(read_free_number(lexer, word, find));
+    if (!lexer.at(")")) lexer.expect(",");
+  }
+}
+
+std::string list_of_numbers(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double number : numbers) {
+    text += text.empty() ? "[" : ", ";
+    append_float(text, number);
+  }
+  return text + "]";
+}
+
+void add_number_lines(const Family& family, const Names& names, std::vector<std::string>& lines) {
+  for (const FreeNumber& number : family.numbers)
+    lines.push_back("  " + number.name + " " + std::string(name(number.origin)) +
+                    (number.read ? " " + names.of(number.read) : "") + " shown " +
+                    list_of_numbers(number.shown));
+  for (const NumberUse& use : family.number_uses)
+    if (use.node->find_attribute(use.key) != nullptr)
+      lines.push_back("  " + use.key + " of " + names.of(*use.node, 0) + " = " +
+                      print(use.formula));
+}
+
+std::string block_of(const std::string& word, const std::vector<std::string>& lines) {
+  std::string text = word + "(\n";
+  for (size_t i = 0; i < lines.size(); ++i)
+    text += lines[i] + (i + 1 < lines.size() ? ",\n" : "\n");
+  return text + ")\n";
+}
+
 std::string line_of(const std::string& name, const std::vector<int64_t>& shown,
                     const std::vector<std::pair<LazyTensor, size_t>>& axes, const Names& names) {
   std::string text = "  " + name;
@@ -139,10 +224,9 @@ std::string sizes_text(const Family& family) {
   }
   for (const ValueSize& size : family.value_sizes)
     lines.push_back(line_of(size.name, size.shown, {{size.value, size.axis}}, names));
-  std::string text = "sizes(\n";
-  for (size_t i = 0; i < lines.size(); ++i)
-    text += lines[i] + (i + 1 < lines.size() ? ",\n" : "\n");
-  return text + ")\n";
+  std::vector<std::string> numbers;
+  add_number_lines(family, names, numbers);
+  return block_of("sizes", lines) + (numbers.empty() ? "" : block_of("numbers", numbers));
 }
 
 std::string print(const Family& family, const PrintOptions& options) {
@@ -158,6 +242,7 @@ Family parse_family(std::string_view text, const ParseOptions& options) {
   with_sizes.formulas = &family.formulas;
   with_sizes.rest = [&](Lexer& lexer, const ParseOptions::Find& find) {
     lines = read_lines(lexer, find);
+    read_numbers(lexer, family, find);
   };
   family.example = parse(text, with_sizes);
   for (const SizeLine& line : lines) add_line(family, line);
@@ -180,10 +265,12 @@ Family family_of(Graph example, Formulas formulas, const std::string& sizes) {
                 .formulas = std::move(formulas)};
   const std::map<std::string, LazyTensor> values = values_by_name(family.example);
   Lexer lexer(sizes, "sizes", 1);
-  const auto lines = read_lines(lexer, [&](std::string_view name) {
+  const ParseOptions::Find find = [&](std::string_view name) {
     const auto found = values.find(std::string(name));
     return found == values.end() ? LazyTensor() : found->second;
-  });
+  };
+  const auto lines = read_lines(lexer, find);
+  read_numbers(lexer, family, find);
   if (lexer.peek().kind != TokenKind::end) lexer.fail_expected("the end of the sizes");
   for (const SizeLine& line : lines) add_line(family, line);
   return family;

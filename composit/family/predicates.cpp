@@ -14,7 +14,7 @@
 namespace composit {
 namespace {
 
-const Symbol kNumberRead("aten::_local_scalar_dense"), kExpected("expected");
+const Symbol kNumberRead("aten::_local_scalar_dense"), kExpected("expected"), kFree("read");
 
 // The number that a node reads on the host; nothing: it reads a bool, or nothing.
 std::optional<Scalar::Value> number_read_by(const Node& node) {
@@ -59,6 +59,15 @@ bool answer_for(const Graph& question, const Scalar::Value& number) {
   return *reinterpret_cast<const bool*>(answer.contiguous().data());
 }
 
+// The same read, whatever the number is.
+NodePtr free_read(const Node& node, const LazyTensor& tensor) {
+  NodeSpec spec = copy_of(node, {tensor});
+  std::erase_if(spec.execution,
+                [](const NamedAttribute& attribute) { return attribute.name == kExpected; });
+  spec.run(kFree.str(), Scalar(*number_read_by(node)));
+  return std::move(spec).make_node();
+}
+
 // The read of the predicate's bool, where the old one stood.
 NodePtr read_of_answer(const Node& node, const LazyTensor& tensor, const Predicate& predicate) {
   const Graph question = question_of(predicate, tensor.type());
@@ -77,6 +86,7 @@ NodePtr read_of_answer(const Node& node, const LazyTensor& tensor, const Predica
 }  // namespace
 
 Predicate predicate(std::string place, std::string_view comparison) {
+  if (comparison == "any") return {std::move(place), nullptr, "any"};
   const size_t end = comparison.find_first_not_of("<>=!");
   const std::string_view op = comparison.substr(0, std::min(end, comparison.size()));
   std::string_view text = comparison.substr(op.size());
@@ -86,7 +96,7 @@ Predicate predicate(std::string place, std::string_view comparison) {
   const std::set<std::string_view> known = {">", ">=", "<", "<=", "==", "!="};
   if (!known.contains(op) || error != std::errc() || read != text.data() + text.size())
     throw UserError("[unify] the predicate at " + place +
-                    ": expected a comparison with a number, as '> 0', received '" +
+                    ": expected a comparison with a number, as '> 0', or 'any', received '" +
                     std::string(comparison) + "'");
   const auto holds = [op = std::string(op), number](const LazyTensor& x) {
     if (op == ">") return x > number;
@@ -100,7 +110,9 @@ Predicate predicate(std::string place, std::string_view comparison) {
 
 std::string print(const Predicate& predicate) {
   return "the number read at " + predicate.place + ": " +
-         (predicate.text.empty() ? "what a function asks" : "whether it is " + predicate.text);
+         (predicate.text.empty() ? "what a function asks"
+          : predicate.holds      ? "whether it is " + predicate.text
+                                 : "nothing is asked of it");
 }
 
 Graph with_predicates(const Graph& graph, const std::vector<Predicate>& predicates) {
@@ -108,7 +120,9 @@ Graph with_predicates(const Graph& graph, const std::vector<Predicate>& predicat
   return rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
     std::optional<Replacement> now;
     if (const Predicate* asked = predicate_of(node, predicates))
-      now = Replacement{{}, {read_of_answer(node, operands.at(0), *asked)}};
+      now = Replacement{{},
+                        {asked->holds ? read_of_answer(node, operands.at(0), *asked)
+                                      : free_read(node, operands.at(0))}};
     return now;
   });
 }

@@ -21,15 +21,18 @@ namespace composit {
 // What is asked of the number that a line reads.
 struct Predicate {
   std::string place;  // file and line of the read: "model.cpp:12"
-  // One bool of the number, which comes as float64 or int64: as C++ and Python compare it.
+  // One bool of the number, which comes as float64 or int64: as C++ and Python compare it. Absent:
+  // nothing is asked, and the program goes the same way whatever the number is.
   std::function<LazyTensor(const LazyTensor& number)> holds;
   std::string text = {};  // "> 0"; empty for a function of the user
 };
 
-// A comparison: "> 0", "<= 1e-3", "== 2", "!= 0". UserError for other text.
+// A comparison: "> 0", "<= 1e-3", "== 2", "!= 0"; or "any": a number that the program compares with
+// nothing, as one that it returns, or that other numbers are made of. UserError for other text.
 Predicate predicate(std::string place, std::string_view comparison);
 
-// The graph with a bool in place of each number that is read at one of these places.
+// The graph with a bool in place of each number that is read at one of these places. A number of
+// which nothing is asked is the node's attribute "read" instead of one that is expected.
 Graph with_predicates(const Graph& graph, const std::vector<Predicate>& predicates);
 
 // "the number read at model.cpp:12: whether it is > 0"

@@ -14,6 +14,10 @@ void add_form(Hasher& hasher, const Attribute& attribute) {
   const bool is_number =
       attribute.kind() == AttributeKind::float_ || attribute.kind() == AttributeKind::scalar;
   if (is_number) return;
+  if (real_number_of(attribute)) {  // a constant that was written as a number
+    hasher.add(uint64_t{attribute.get_if<Array>() != nullptr});
+    return;
+  }
   const std::vector<int64_t> none(integers_of(attribute).size(), 0);
   with_integers(attribute, none).add_to(hasher);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -19,6 +20,8 @@ namespace composit {
 namespace {
 
 using Values = std::vector<int64_t>;
+
+const Symbol kRead("read");  // see predicates.h
 
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; });
@@ -59,8 +62,9 @@ class Leaves {
 
 class Unifier {
  public:
-  Unifier(Family& family, Doubts& doubts)
-      : family_(family), doubts_(doubts), leaves_(doubts.twins) {}
+  // `numbers`: absent within regions, where none are found.
+  Unifier(Family& family, Doubts& doubts, NumberUnifier* numbers)
+      : family_(family), doubts_(doubts), numbers_(numbers), leaves_(doubts.twins) {}
 
   void unify(const std::vector<const Graph*>& graphs) {
     graphs_ = graphs;
@@ -156,6 +160,7 @@ class Unifier {
       std::vector<const Attribute*> attributes;
       for (const Node* node : nodes) attributes.push_back(&attributes_of(*node, of)[number].value);
       const std::string name = first[number].name.str();
+      if (unify_number(*nodes[0], of, name, attributes)) continue;
       for (size_t g = 1; g < nodes.size(); ++g)
         if (!same_form(*attributes[0], *attributes[g]))
           refuse_form(*nodes[0], name, *attributes[0], g, *attributes[g]);
@@ -166,6 +171,52 @@ class Unifier {
     }
   }
 
+  // False: these are no numbers that differ, or they follow from none.
+  bool unify_number(const Node& node, IntegerFormula::Of of, const std::string& name,
+                    const std::vector<const Attribute*>& attributes) {
+    std::vector<double> values;
+    for (const Attribute* attribute : attributes) {
+      if (attribute->kind() != attributes[0]->kind()) return false;
+      const std::optional<double> number = real_number_of(*attribute);
+      if (!number || numbers_ == nullptr) return false;
+      values.push_back(*number);
+    }
+    if (std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; }))
+      return false;
+    const NodePtr& place = graphs_[0]->nodes()[*places_[0].find(&node)];
+    if (of == IntegerFormula::Of::execution) {
+      if (name != kRead.str()) return false;
+      const NumberFormula read = numbers_->add_read(values, node.operands().at(0),
+                                                    names_->of(node.operands()[0]).substr(1));
+      family_.number_uses.push_back({place, name, read, std::move(values)});
+      return true;
+    }
+    std::optional<NumberFormula> formula =
+        numbers_->formula_for(values, describe(node, *names_) + ": '" + name + "'");
+    if (!formula && !follows_from_sizes(values))
+      formula = numbers_->add_source(values, name_in_source(node, name));
+    if (formula) family_.number_uses.push_back({place, name, *formula, std::move(values)});
+    return formula.has_value();
+  }
+
+  // True if examples of equal sizes never have other numbers.
+  bool follows_from_sizes(const std::vector<double>& values) const {
+    for (size_t g = 0; g < values.size(); ++g)
+      for (size_t h = 0; h < g; ++h)
+        if (values[g] != values[h] &&
+            std::all_of(family_.sizes.begin(), family_.sizes.end(),
+                        [&](const FreeSize& size) { return size.shown[g] == size.shown[h]; }))
+          return false;
+    return true;
+  }
+
+  // "train.cpp:31"
+  std::string name_in_source(const Node& node, const std::string& key) const {
+    const std::string_view source = node.annotation("source");
+    if (!source.empty()) return std::string(source.substr(0, source.find(' ')));
+    return names_->of(node, 0).substr(1) + "." + key;
+  }
+
   [[noreturn]] void refuse_form(const Node& node, const std::string& name, const Attribute& a,
                                 size_t g, const Attribute& b) const {
     const PrintOptions brief{.brief = true};
@@ -173,7 +224,8 @@ class Unifier {
                      " in example 1 and " + print(b, brief) + " in example " +
                      std::to_string(g + 1) +
                      (a.kind() == AttributeKind::float_ || a.kind() == AttributeKind::scalar
-                          ? ": a float that follows from sizes has to be computed by operators"
+                          ? ": a float that follows from sizes has to be computed by operators; "
+                            "one that the caller chooses is shown with two values at one size"
                           : ""));
   }
 
@@ -188,7 +240,7 @@ class Unifier {
     if (same) return;
     if (of == IntegerFormula::Of::attribute && !has_typed_regions(node))
       refuse(node, "its regions differ between examples, and are part of its meaning");
-    Unifier(family_, doubts_).unify(regions);
+    Unifier(family_, doubts_, nullptr).unify(regions);
   }
 
   void unify_integers(const Node& node, IntegerFormula::Of of, size_t number,
@@ -319,6 +371,7 @@ class Unifier {
 
   Family& family_;
   Doubts& doubts_;
+  NumberUnifier* numbers_;
   std::vector<const Graph*> graphs_;
   std::optional<Names> names_;
   std::vector<FlatMap<const Node*, size_t>> places_;  // by example
@@ -425,14 +478,16 @@ std::vector<FreeSize> free_sizes(const std::vector<Graph>& examples) {
 }
 
 Family unify_alike(const std::vector<Graph>& examples, std::vector<FreeSize> sizes,
-                   const Within& within) {
+                   const Within& within, const NumbersShown& numbers) {
   expect_same_inputs(examples);
   Family family{
       .example = examples[0], .sizes = std::move(sizes), .value_sizes = {}, .formulas = {}};
   std::vector<const Graph*> graphs;
   for (const Graph& example : examples) graphs.push_back(&example);
   Doubts doubts;
-  Unifier(family, doubts).unify(graphs);
+  NumberUnifier free_numbers(numbers, examples[0]);
+  Unifier(family, doubts, &free_numbers).unify(graphs);
+  family.numbers = free_numbers.numbers();
   expect_examples_again(family, examples);
   expect_one_meaning(family, doubts, within);
   return family;
@@ -446,7 +501,9 @@ Family unify(const std::vector<Graph>& examples, const UnifyOptions& options) {
   std::vector<FreeSize> sizes = free_sizes(closed);
   set_names(sizes, options.names);
   expect_shown_apart(sizes);
-  return unify_alike(closed, std::move(sizes), {});
+  std::vector<size_t> all(closed.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  return unify_alike(closed, std::move(sizes), {}, options.numbers.of(all));
 }
 
 }  // namespace composit

@@ -31,6 +31,8 @@ struct UnifyOptions {
   std::vector<std::string> names = {};
   // What the program asks of numbers that it reads on the host: for `unify_cases`.
   std::vector<Predicate> predicates = {};
+  // Numbers that are no sizes: see numbers.h.
+  NumbersShown numbers = {};
 };
 
 // The sizes of inputs that differ between examples, called by input and axis, with the indices of
@@ -61,9 +63,9 @@ size_t input_called(const Graph& graph, const std::string& name);
 
 // True for sizes of inputs at which a program has the structure of a family.
 using Within = std::function<bool(const SizeValues& sizes)>;
-// The family of examples without incidentals (see family.h) that have these sizes.
+// The family of examples without incidentals (see family.h) that have these sizes and numbers.
 Family unify_alike(const std::vector<Graph>& examples, std::vector<FreeSize> sizes,
-                   const Within& within);
+                   const Within& within, const NumbersShown& numbers);
 
 // UserError that names the node and its line, what was expected, what each example has, and what to
 // show next.

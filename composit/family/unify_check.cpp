@@ -68,7 +68,8 @@ void expect_examples_again(const Family& family, const std::vector<Graph>& examp
     for (const LazyTensor& input : examples[g].inputs()) types.push_back(input.type());
     std::vector<int64_t> value_sizes;
     for (const ValueSize& size : family.value_sizes) value_sizes.push_back(size.shown[g]);
-    const Graph bound = bind_types(family, types, value_sizes).graph;
+    const auto shown = [g](const NumberUse& use) { return use.shown.at(g); };
+    const Graph bound = bind_types(family, types, value_sizes, shown).graph;
     if (bound == examples[g]) continue;
     const std::vector<Difference> differences = compare(bound, examples[g]);
     if (differences.empty()) continue;

@@ -1,9 +1,12 @@
 #include "composit/ir/integers.h"
 
+#include <cmath>
 #include <cstring>
 #include <functional>
+#include <string>
 
 #include "composit/ir/error.h"
+#include "composit/ir/literal.h"
 
 namespace composit {
 namespace {
@@ -78,6 +81,53 @@ Attribute with_integers(const Attribute& attribute, const std::vector<int64_t>& 
 bool same_form(const Attribute& a, const Attribute& b) {
   if (a.kind() == AttributeKind::region) return b.kind() == AttributeKind::region;
   return form_of(a) == form_of(b);
+}
+
+namespace {
+
+std::optional<double> real_number_of(const Scalar& scalar) {
+  if (const auto* whole = std::get_if<int64_t>(&scalar.value)) return static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(&scalar.value)) return *number;
+  return std::nullopt;
+}
+
+int64_t whole(double number) {
+  constexpr double kLimit = 9007199254740992;  // 2^53: below it every integer has a double
+  if (number != std::floor(number) || std::abs(number) > kLimit) {
+    std::string text;
+    append_float(text, number);
+    throw UserError("[number] expected an integer, received " + text);
+  }
+  return static_cast<int64_t>(number);
+}
+
+template <class T>
+Array array_of(const Type& type, T element) {
+  return Array::copy_of(type, reinterpret_cast<const std::byte*>(&element));
+}
+
+}  // namespace
+
+std::optional<double> real_number_of(const Attribute& attribute) {
+  if (const auto* scalar = attribute.get_if<Scalar>()) return real_number_of(*scalar);
+  if (const auto* number = attribute.get_if<double>()) return *number;
+  if (const auto* dim = attribute.get_if<int64_t>()) return static_cast<double>(*dim);
+  const auto* array = attribute.get_if<Array>();
+  if (array == nullptr || !array->defined() || array->type().rank() != 0) return std::nullopt;
+  if (array->type().dtype == DType::float64) return *reinterpret_cast<const double*>(array->data());
+  if (array->type().dtype == DType::int64)
+    return static_cast<double>(*reinterpret_cast<const int64_t*>(array->data()));
+  return std::nullopt;
+}
+
+Attribute with_real_number(const Attribute& attribute, double number) {
+  if (const auto* scalar = attribute.get_if<Scalar>())
+    return std::holds_alternative<double>(scalar->value) ? Scalar(number, scalar->wrapped)
+                                                         : Scalar(whole(number), scalar->wrapped);
+  if (attribute.get_if<double>() != nullptr) return number;
+  if (attribute.get_if<int64_t>() != nullptr) return whole(number);
+  const Type& type = attribute.as<Array>().type();
+  return type.dtype == DType::float64 ? array_of(type, number) : array_of(type, whole(number));
 }
 
 }  // namespace composit

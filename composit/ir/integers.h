@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "composit/ir/attribute.h"
@@ -24,5 +25,11 @@ Attribute with_integers(const Attribute& attribute, const std::vector<int64_t>& 
 // True if both differ in nothing but integers. Regions are not compared: they only have to be there
 // in both.
 bool same_form(const Attribute& a, const Attribute& b);
+
+// The one real number that an attribute is: a float, a Scalar, a dim, or an array of float64 or
+// int64 without axes. Nothing for others.
+std::optional<double> real_number_of(const Attribute& attribute);
+// The attribute with this number instead. UserError where it holds integers, and this is none.
+Attribute with_real_number(const Attribute& attribute, double number);
 
 }  // namespace composit

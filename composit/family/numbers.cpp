@@ -1,0 +1,117 @@
+#include "composit/family/numbers.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "composit/family/family.h"
+#include "composit/ir/error.h"
+#include "composit/ir/integers.h"
+#include "composit/ir/literal.h"
+
+namespace composit {
+namespace {
+
+// The real numbers of operators between 0 and 1, for the bases of powers.
+void add_numbers(const Graph& graph, std::vector<double>& numbers) {
+  for (const NodePtr& node : graph.nodes()) {
+    for (const NamedAttribute& attribute : node->attributes())
+      if (const auto number = real_number_of(attribute.value)) numbers.push_back(*number);
+    for_each_region(*node, [&](const Region& region) { add_numbers(*region, numbers); });
+  }
+}
+
+std::string text_of(const NumberValues& numbers) {
+  std::string text;
+  for (const auto& [name, number] : numbers) {
+    text += (text.empty() ? "" : ", ") + name + " = ";
+    append_float(text, number);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view name(NumberOrigin origin) {
+  constexpr std::string_view kNames[] = {"given", "source", "counted", "read"};
+  return kNames[static_cast<size_t>(origin)];
+}
+
+NumbersShown NumbersShown::of(const std::vector<size_t>& examples) const {
+  NumbersShown some{.python = python};
+  for (const NumberLeaf& leaf : given) {
+    some.given.push_back({leaf.name, {}});
+    for (const size_t example : examples)
+      some.given.back().values.push_back(leaf.values.at(example));
+  }
+  for (const size_t example : examples)
+    some.calls.push_back(calls.empty() ? static_cast<int64_t>(example) : calls.at(example));
+  return some;
+}
+
+NumberValues shown_numbers(const std::vector<FreeNumber>& numbers, size_t example) {
+  NumberValues values;
+  for (const FreeNumber& number : numbers) values[number.name] = number.shown.at(example);
+  return values;
+}
+
+NumberUnifier::NumberUnifier(const NumbersShown& shown, const Graph& first)
+    : options_{.calls = shown.calls, .bases = {}, .python = shown.python}, leaves_(shown.given) {
+  std::vector<double> numbers;
+  add_numbers(first, numbers);
+  options_.bases = bases_of(numbers);
+  for (const NumberLeaf& leaf : leaves_)
+    numbers_.push_back({leaf.name, NumberOrigin::given, leaf.values});
+  std::vector<double> calls(options_.calls.begin(), options_.calls.end());
+  numbers_.push_back({kCalls, NumberOrigin::counted, std::move(calls)});
+}
+
+std::optional<NumberFormula> NumberUnifier::formula_for(const std::vector<double>& values,
+                                                        const std::string& place) {
+  if (const auto known = known_.find(values); known != known_.end()) return known->second;
+  const std::vector<NumberFit> fits = number_fits(values, leaves_, options_);
+  if (fits.empty()) return std::nullopt;
+  for (size_t i = 1; i < fits.size() && fits[i].rank == fits[0].rank; ++i)
+    if (const auto at = where_differ(fits[0].formula, fits[i].formula, leaves_))
+      throw UserError("[unify] " + place + " may be " + print(fits[0].formula) + " or " +
+                      print(fits[i].formula) + ", which differ at " + text_of(*at) +
+                      ": add an example there");
+  fits[0].formula.for_each_name([&](const std::string& name) { read_.insert(name); });
+  return known_.emplace(values, fits[0].formula).first->second;
+}
+
+std::string NumberUnifier::free_name(const std::string& name) const {
+  const auto is_taken = [&](const std::string& text) {
+    return std::any_of(numbers_.begin(), numbers_.end(),
+                       [&](const FreeNumber& number) { return number.name == text; });
+  };
+  if (!is_taken(name)) return name;
+  for (size_t next = 2;; ++next)
+    if (const std::string text = name + "_" + std::to_string(next); !is_taken(text)) return text;
+}
+
+NumberFormula NumberUnifier::add_read(const std::vector<double>& values, const LazyTensor& tensor,
+                                      const std::string& name) {
+  const std::string free = free_name(number_name(name));
+  leaves_.push_back({free, values});
+  numbers_.push_back({free, NumberOrigin::read, values, tensor});
+  read_.insert(free);
+  return NumberFormula::named(free);
+}
+
+NumberFormula NumberUnifier::add_source(const std::vector<double>& values,
+                                        const std::string& name) {
+  const std::string free = free_name(number_name(name));
+  leaves_.push_back({free, values});
+  numbers_.push_back({free, NumberOrigin::source, values});
+  read_.insert(free);
+  return known_.emplace(values, NumberFormula::named(free)).first->second;
+}
+
+std::vector<FreeNumber> NumberUnifier::numbers() const {
+  std::vector<FreeNumber> numbers;
+  for (const FreeNumber& number : numbers_)
+    if (read_.contains(number.name)) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace composit
