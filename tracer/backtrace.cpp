@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 namespace flashlight::tracer {
 namespace {
@@ -52,15 +55,13 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// "model.cpp:42" of the innermost frame of the user's at `address`, where several may be inlined,
-// as `addr2line` of binutils says; nothing when it is not installed or knows no line.
-std::string line_from_debug_information(const Dl_info& object, const void* address) {
+// "model.cpp:42" of the innermost frame of the user's at this offset of a file, where several may be
+// inlined, as `addr2line` of binutils says; nothing when it is not installed or knows no line.
+std::string line_from_debug_information(const std::string& file_name, size_t address) {
   std::string quoted = "'";
-  for (const char* c = object.dli_fname; *c != 0; ++c)
-    quoted += *c == '\'' ? std::string("'\\''") : std::string(1, *c);
+  for (const char c : file_name) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   char offset[64];
-  std::snprintf(offset, sizeof offset, "' 0x%zx 2>/dev/null",
-                reinterpret_cast<size_t>(address) - reinterpret_cast<size_t>(object.dli_fbase));
+  std::snprintf(offset, sizeof offset, "' 0x%zx 2>/dev/null", address);
   std::istringstream frames(output_of("addr2line -i -e " + quoted + offset));
   for (std::string line; std::getline(frames, line);) {
     line.resize(std::min(line.find(" (discriminator"), line.size()));
@@ -69,6 +70,22 @@ std::string line_from_debug_information(const Dl_info& object, const void* addre
     return line.substr(line.rfind('/') + 1);
   }
   return {};
+}
+
+// The same, asked once in a process: it takes some tenths of a second.
+std::string known_line(const Dl_info& object, const void* address) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, size_t>, std::string> lines;
+  const size_t offset =
+      reinterpret_cast<size_t>(address) - reinterpret_cast<size_t>(object.dli_fbase);
+  const std::pair<std::string, size_t> key(object.dli_fname, offset);
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto known = lines.find(key); known != lines.end()) return known->second;
+  }
+  std::string line = line_from_debug_information(key.first, offset);
+  const std::lock_guard lock(mutex);
+  return lines.emplace(key, std::move(line)).first->second;
 }
 
 }  // namespace
@@ -81,7 +98,7 @@ const std::string& SourceLines::symbolize(void* address) {
     return it->second;
   if (is_library(info.dli_fname)) return it->second;
   const std::string function = info.dli_sname != nullptr ? demangle(info.dli_sname) : std::string();
-  std::string line = line_from_debug_information(info, static_cast<char*>(address) - 1);
+  std::string line = known_line(info, static_cast<char*>(address) - 1);
   if (line.empty() && is_library_function(function)) return it->second;
   if (!line.empty() && !function.empty()) line += " in ";
   it->second = line + function;

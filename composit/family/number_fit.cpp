@@ -18,7 +18,14 @@ std::set<double> constants_near(double estimate) {
   if (!std::isfinite(estimate) || estimate == 0) return constants;
   for (int digits = 1; digits <= kWritten; ++digits) constants.insert(rounded(estimate, digits));
   constants.erase(0);
+  constants.erase(1);  // the formula without it is simpler
   return constants;
+}
+
+bool are_single(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double v) {
+    return same_bits(v, static_cast<double>(static_cast<float>(v)));
+  });
 }
 
 size_t count_different(const std::vector<double>& values) {
@@ -69,8 +76,12 @@ class NumberFitter {
     return true;
   }
 
-  void add(NumberFormula formula, int rank) {
-    if (gives(formula)) fits_.push_back({std::move(formula), rank});
+  // The formula in double precision, and as C++ evaluates it where its numbers are floats.
+  void add(const NumberFormula& formula, int rank) {
+    if (gives(formula)) fits_.push_back({formula, rank});
+    if (rank <= kNegated || !are_single(leaf_->values) || !are_single(values_)) return;
+    const NumberFormula single = in_single(formula);
+    if (gives(single)) fits_.push_back({single, rank});
   }
 
   // `make` of each constant near the estimate.
@@ -196,13 +207,17 @@ std::vector<NumberFit> number_fits(const std::vector<double>& values,
 std::optional<NumberValues> where_differ(const NumberFormula& a, const NumberFormula& b,
                                          const std::vector<NumberLeaf>& leaves) {
   constexpr int kPoints = 64;
+  const bool are_floats = in_single(a) == a && in_single(b) == b;
   for (int point = 1; point < kPoints; ++point) {
     NumberValues numbers{{kCalls, point + 2.0}};
     double pace = 0.37;
     for (const NumberLeaf& leaf : leaves) {
       const auto [low, high] = std::minmax_element(leaf.values.begin(), leaf.values.end());
       const double share = std::fmod(point * pace, 1.0);
-      numbers[leaf.name] = rounded(*low + (*high - *low) * share, 3);
+      double& number = numbers[leaf.name] = rounded(*low + (*high - *low) * share, 3);
+      // Whoever has shown floats may have no others.
+      if ((are_floats || point % 2 == 0) && are_single(leaf.values))
+        number = static_cast<float>(number);
       pace += 0.11;
     }
     const auto number_of = [&](const std::string& name) { return numbers.at(name); };

@@ -22,6 +22,8 @@ double apply(NumberKind kind, double a, double b) {
   switch (kind) {
     case NumberKind::negate:
       return -a;
+    case NumberKind::single:
+      return static_cast<double>(static_cast<float>(a));
     case NumberKind::root:
       return std::sqrt(a);
     case NumberKind::add:
@@ -88,6 +90,9 @@ void append(std::string& text, const NumberFormula& formula, int least) {
       break;
     case NumberKind::negate:  // "-lr" would be a word
       call("-");
+      break;
+    case NumberKind::single:
+      call("float");
       break;
     case NumberKind::root:
       call("sqrt");
@@ -171,9 +176,12 @@ class NumberReader {
       lexer_.expect(")");
       return pow(std::move(first), std::move(second));
     }
-    if (word.text != "sqrt") lexer_.fail(word.offset, "expected 'pow' or 'sqrt'");
+    const bool is_single = word.text == "float";
+    if (!is_single && word.text != "sqrt")
+      lexer_.fail(word.offset, "expected 'pow', 'sqrt' or 'float'");
     lexer_.expect(")");
-    return sqrt(std::move(first));
+    return NumberFormula::call(is_single ? NumberKind::single : NumberKind::root,
+                               {std::move(first)});
   }
 
   Lexer& lexer_;
@@ -250,6 +258,19 @@ NumberFormula pow(NumberFormula base, NumberFormula exponent) {
 }
 NumberFormula sqrt(NumberFormula argument) {
   return NumberFormula::call(NumberKind::root, {std::move(argument)});
+}
+
+NumberFormula in_single(const NumberFormula& formula) {
+  if (formula.kind() == NumberKind::named) return formula;
+  if (formula.kind() == NumberKind::single) return in_single(formula.arguments()[0]);
+  if (formula.kind() == NumberKind::constant)
+    return static_cast<double>(static_cast<float>(formula.constant()));
+  std::vector<NumberFormula> arguments;
+  for (const NumberFormula& argument : formula.arguments())
+    arguments.push_back(in_single(argument));
+  const NumberFormula whole = NumberFormula::call(formula.kind(), std::move(arguments));
+  const bool is_exact = formula.kind() == NumberKind::negate;
+  return is_exact ? whole : NumberFormula::call(NumberKind::single, {whole});
 }
 
 std::string number_name(std::string_view text) {

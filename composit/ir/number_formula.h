@@ -12,7 +12,7 @@
 // ```text
 //   formula = term { ("+" | "-") term }          term = factor { ("*" | "/") factor }
 //   factor  = number | name | "-" factor | "(" formula ")"
-//           | "pow(" formula "," formula ")" | "sqrt(" formula ")"
+//           | "pow(" formula "," formula ")" | "sqrt(" formula ")" | "float(" formula ")"
 // ```
 //
 // Evaluated in double precision, in the order of the text, so that it has the bits of a program
@@ -34,7 +34,18 @@ class Lexer;
 class NumberFormula {
  public:
   // The leaves, and the functions of one formula and of two.
-  enum class Kind : uint8_t { constant, named, negate, root, add, subtract, multiply, divide, power };
+  enum class Kind : uint8_t {
+    constant,
+    named,
+    negate,
+    single,  // rounded to single precision, as C++ does with its floats
+    root,
+    add,
+    subtract,
+    multiply,
+    divide,
+    power
+  };
   // The number of that name.
   using NumberOf = std::function<double(const std::string& name)>;
 
@@ -72,6 +83,8 @@ NumberFormula operator*(NumberFormula left, NumberFormula right);  // the same
 NumberFormula operator/(NumberFormula left, NumberFormula right);  // the same
 NumberFormula pow(NumberFormula base, NumberFormula exponent);     // the same
 NumberFormula sqrt(NumberFormula argument);                        // the same
+// The formula with each constant and function rounded to single precision.
+NumberFormula in_single(const NumberFormula& formula);
 
 // `text` with "_" in place of what no name of a number has: "train.cpp:31" stays as it is.
 std::string number_name(std::string_view text);

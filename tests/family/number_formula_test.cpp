@@ -35,7 +35,7 @@ NumberFormula random_formula(std::mt19937& random, int depth) {
     if (pick(2) == 0) return NumberFormula::named(pick(2) == 0 ? "lr" : "train.cpp:31");
     return std::ldexp(static_cast<double>(random()) - 2147483648.0, -pick(60));
   }
-  const auto kind = static_cast<Kind>(2 + pick(7));
+  const auto kind = static_cast<Kind>(2 + pick(8));
   std::vector<NumberFormula> arguments = {random_formula(random, depth - 1)};
   if (kind > Kind::root) arguments.push_back(random_formula(random, depth - 1));
   return NumberFormula::call(kind, std::move(arguments));
@@ -94,6 +94,28 @@ TEST(NumberFit, WhatProgramsMakeOfANumber) {
   EXPECT_EQ(fitted([](double, double n) { return std::sqrt(1 - std::pow(0.999, n + 1)); }),
             "sqrt(1.0 - pow(0.999, calls + 1.0))");
   EXPECT_EQ(fitted([](double x, double) { return std::sin(x); }), "none");
+}
+
+// C++ computes with floats in single precision: what fits in both is told apart by another number.
+TEST(NumberFit, FloatsAreRoundedAfterEachFunction) {
+  const auto fits_of = [](const std::vector<float>& numbers) {
+    NumberLeaf leaf{"weight", {}};
+    std::vector<double> values;
+    for (const float x : numbers) {
+      leaf.values.push_back(x);
+      values.push_back(1 - 0.3F * x);
+    }
+    return number_fits(values, {leaf}, {.calls = {0, 1, 2}, .bases = {}});
+  };
+  const auto told_apart = fits_of({0.1F, 0.7F, 0.3F});
+  ASSERT_FALSE(told_apart.empty());
+  const double received =
+      told_apart[0].formula.evaluate([](const std::string&) { return static_cast<double>(0.77F); });
+  EXPECT_EQ(received, static_cast<double>(1 - 0.3F * 0.77F)) << print(told_apart[0].formula);
+  const NumberLeaf few{"weight", {0.5, 0.25, 0.75}};
+  const auto both = number_fits({0.5, 0.75, 0.25}, {few}, {.calls = {0, 1, 2}, .bases = {}});
+  ASSERT_GE(both.size(), 2U);
+  EXPECT_TRUE(where_differ(both[0].formula, both[1].formula, {few}));
 }
 
 // 0.1 * x and x / 10 differ in the last bit of some x: what fits is told apart by further numbers.

@@ -115,5 +115,148 @@ TEST(FamilyNumbers, SgdUnderAScheduleWithClipping) {
   expect_training_goes_on<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9));
 }
 
+// ---- numbers among arguments --------------------------------------------------------------------
+
+// A temperature that is annealed, and the weight of a loss.
+struct Annealed {
+  mutable torch::nn::Linear layer{4, 6};
+
+  std::tuple<at::Tensor, at::Tensor> operator()(const at::Tensor& x, double temperature,
+                                                float weight) const {
+    const at::Tensor y = torch::softmax(layer->forward(x) / temperature, -1);
+    return {y, y.pow(2).mean() * weight + (1 - weight) * y.abs().sum()};
+  }
+};
+
+auto annealed_family(const Annealed& program) {
+  return trace_family({.names = {"rows"}}, program, example(torch::randn({3, 4}), 2.0, 0.25F),
+                      example(torch::randn({5, 4}), 1.5, 0.1F),
+                      example(torch::randn({8, 4}), 0.3, 0.8F));
+}
+
+TEST(FamilyNumbers, ArgumentsAreTheirOwnNames) {
+  torch::NoGradGuard no_grad;
+  const Annealed program;
+  const auto family = annealed_family(program);
+  for (const double temperature : {0.7, 1e-3, 5.0}) {
+    const at::Tensor x = torch::randn({6, 4});
+    const auto expected = program(x, temperature, 0.6F), received = family(x, temperature, 0.6F);
+    EXPECT_TRUE(torch::equal(std::get<0>(received), std::get<0>(expected))) << temperature;
+    EXPECT_TRUE(torch::equal(std::get<1>(received), std::get<1>(expected))) << temperature;
+  }
+  const CheckReport report = family.check(torch::randn({4, 4}), 0.01, 0.1F);
+  EXPECT_TRUE(report) << str(report);
+  EXPECT_THAT(family.assumptions(), Contains(HasSubstr("input_1: a number that callers give")));
+  EXPECT_THAT(family.assumptions(), Contains(HasSubstr("is float(1.0 - input_2)")));
+}
+
+// In double and in single precision 1 - 0.25, 1 - 0.375 and 1 - 0.5 are the same.
+TEST(FamilyNumbers, FormulasThatDifferElsewhereAreAskedFor) {
+  const Annealed program;
+  try {
+    trace_family(program, example(torch::randn({3, 4}), 2.0, 0.25F),
+                 example(torch::randn({5, 4}), 1.5, 0.375F),
+                 example(torch::randn({8, 4}), 0.3, 0.5F));
+    FAIL();
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("may be 1.0 - input_2 or float(1.0 - input_2)"));
+  }
+}
+
+TEST(FamilyNumbers, ACaptureHasTheNumbersOfItsCall) {
+  torch::NoGradGuard no_grad;
+  const Annealed program;
+  const auto family = annealed_family(program);
+  const auto captured = family.with({{"input_1", 0.7}, {"input_2", 0.5}}).at({{"rows", 4}});
+  const at::Tensor x = torch::randn({4, 4});
+  EXPECT_TRUE(torch::equal(captured.call({x}).tensors[1], std::get<1>(program(x, 0.7, 0.5F))));
+  EXPECT_THROW(family.with({{"input_3", 1.0}}), composit::UserError);
+}
+
+// A number that nothing follows from decides something that nobody sees.
+TEST(FamilyNumbers, AnArgumentThatNothingUsesIsRefused) {
+  const auto program = [](const at::Tensor& x, double unused) {
+    return unused > 0 ? x * 2 : x * 2;
+  };
+  try {
+    trace_family(program, example(torch::randn({3, 4}), 1.0), example(torch::randn({4, 4}), 2.0),
+                 example(torch::randn({5, 4}), 3.0));
+    FAIL();
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'input_1' differs between examples"));
+  }
+}
+
+// ---- numbers that nobody declared ---------------------------------------------------------------
+
+TEST(FamilyNumbers, ANumberIsCalledByItsLine) {
+  double scale = 0.5;
+  const int line = __LINE__ + 1;
+  const auto program = [&scale](const at::Tensor& x) { return torch::relu(x) * scale + x; };
+  std::vector<CaptureBase> examples;
+  TraceSettings settings{{.source_lines = true}};
+  settings.seen_once = true;
+  for (const auto& [rows, number] : std::vector<std::pair<int64_t, double>>{
+           {3, 0.5}, {4, 0.1}, {5, 0.3}, {5, 0.7}}) {
+    scale = number;
+    examples.push_back(trace(settings, program, torch::randn({rows, 4})));
+  }
+  const FamilyBase family(examples, {});
+  const std::string name = "family_numbers_test.cpp:" + std::to_string(line);
+  scale = 0.11;
+  const at::Tensor x = torch::randn({4, 4});
+  EXPECT_TRUE(torch::equal(family.with({{name, 0.11}}).call({x}).tensors[0], program(x)));
+  try {
+    family.call({x});
+    FAIL();
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("expected the number '" + name + "'"));
+  }
+}
+
+// At each size one number: it may follow from the size.
+TEST(FamilyNumbers, ANumberForEachSizeIsRefused) {
+  const auto program = [](const at::Tensor& x) {
+    return x * std::sqrt(static_cast<double>(x.size(0)));
+  };
+  try {
+    trace_family(program, example(torch::randn({3, 4})), example(torch::randn({4, 4})),
+                 example(torch::randn({5, 4})));
+    FAIL();
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is shown with two values at one size"));
+  }
+}
+
+// ---- numbers that the program reads -------------------------------------------------------------
+
+// Clipping as programs write it themselves: the norm is read and comes back as a factor.
+TEST(FamilyNumbers, ANumberThatIsReadComesBackAsAFactor) {
+  torch::NoGradGuard no_grad;
+  int line = 0;
+  const auto program = [&line](const at::Tensor& x) {
+    line = __LINE__ + 1;
+    const double norm = x.norm().item<double>();
+    return torch::tanh(x * (0.5 / (norm + 1e-6)));
+  };
+  program(torch::randn({2, 4}));
+  FamilySettings settings{.names = {"rows"}};
+  const auto family_of = [&] {
+    return trace_family(settings, program, example(torch::randn({3, 4})),
+                        example(torch::randn({4, 4})), example(torch::randn({6, 4})));
+  };
+  EXPECT_THROW(family_of(), composit::UserError);  // nobody says what the program asks of the norm
+  settings.predicates = {
+      composit::predicate("family_numbers_test.cpp:" + std::to_string(line), "any")};
+  const auto family = family_of();
+  for (const int64_t rows : {3, 5, 6}) {
+    const at::Tensor x = torch::randn({rows, 4}) * static_cast<double>(rows);
+    EXPECT_TRUE(torch::equal(family(x), program(x))) << rows;
+  }
+  EXPECT_THAT(family.assumptions(), Contains(HasSubstr("0.5 / (")));
+  const CheckReport report = family.check(torch::randn({5, 4}));
+  EXPECT_TRUE(report) << str(report);
+}
+
 }  // namespace
 }  // namespace flashlight
