@@ -355,6 +355,7 @@ CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,
   state->options = options;
   program.seen_once = program.seen_once || !composit::knob(composit::Knob::seen_once).empty();
   state->by_name = program.seen_once;
+  if (program.seen_once) state->recording = std::move(run.recording);
   CaptureBase capture(state);
   capture.looks_ =
       std::make_shared<Looks>(std::move(program), std::move(state), std::move(run.recording));

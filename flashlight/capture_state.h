@@ -84,6 +84,9 @@ struct CaptureBase::State {
   };
   std::vector<Held> held;
 
+  // Of a capture that never looks: an example of a family may need it (family_state.h).
+  std::shared_ptr<tracer::Recording> recording;
+
   // Runs the program again; empty for a loaded capture.
   Program program;
   std::function<Program(const Structure&)> program_as;  // see TracedProgram::run_as

@@ -13,6 +13,7 @@
 #include "flashlight/difference.h"
 #include "flashlight/family_maker.h"
 #include "flashlight/family_numbers.h"
+#include "flashlight/family_state.h"
 #include "flashlight/saved_state.h"
 #include "flashlight/value_sizes.h"
 
@@ -47,6 +48,7 @@ struct FamilyBase::State {
 
   std::vector<NumberValues> numbers;  // by example: those that are no sizes and no arguments
   int64_t runs = 0;                   // of the program
+  FamilyState state;                  // that the program makes anew in each call
 
   mutable std::mutex mutex;
   mutable std::map<SizeValues, CaptureBase> bound;  // waiting for their numbers, if there are any
@@ -150,6 +152,7 @@ FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& 
                        std::vector<NumberValues> numbers)
     : state_(std::make_shared<State>()) {
   if (examples.empty()) throw UserError("[unify] expected examples, received none");
+  state_->state = FamilyState::of(examples);
   state_->cases = unified(examples, numbers,
                           {.names = settings.names, .predicates = settings.predicates});
   if (settings.replay_examples) expect_results_again(state_->cases, examples);
@@ -264,6 +267,7 @@ void FamilyBase::expect_arguments(const Structure& structure) const {
 }
 
 FlatValues FamilyBase::call(const FlatValues& arguments) const {
+  state_->state.expect_held();
   const CaptureBase capture = open_at(sizes_of_call(arguments.tensors));
   const auto known = composit::numbers_of(state_->cases);
   if (known.empty()) return capture.call(arguments.tensors);
@@ -305,12 +309,14 @@ void FamilyBase::extend(CaptureBase example, NumberValues given) {
   numbers.push_back(std::move(given));
   std::vector<std::string> names;
   for (const composit::FreeSize& size : family().sizes) names.push_back(size.name);
+  FamilyState state = FamilyState::of(examples);
   composit::Cases cases =
       unified(examples, numbers, {.names = names, .predicates = state_->cases.predicates});
   if (state_->settings.replay_examples) expect_results_again(cases, examples);
   const std::lock_guard lock(state_->mutex);
   state_->examples = std::move(examples);
   state_->numbers = std::move(numbers);
+  state_->state = std::move(state);
   state_->cases = std::move(cases);
   state_->bound.clear();
   for (const auto& [sizes, answers] : state_->checked)
@@ -377,6 +383,12 @@ CheckReport FamilyBase::check_flat(const FlatValues& values) const {
   const CaptureBase& first = state_->examples.at(0);
   const std::vector<at::Tensor>& arguments = values.tensors;
   CheckReport report;
+  if (!state_->state.empty()) {
+    report.error = "the program keeps state that it makes anew in each call ('" +
+                   state_->state.name() + "'), and a run would go on from its own: extend the "
+                   "family with an example instead";
+    return report;
+  }
   SizeValues sizes = composit::sizes_of_inputs(family(), FamilyMaker::types_of(first, arguments));
   SavedState saved(FamilyMaker::inside(case_of(sizes).example), arguments);
   Comparison comparison;

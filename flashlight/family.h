@@ -235,11 +235,19 @@ template <class... Values>
 struct Example {
   std::tuple<Values...> inputs;         // as the program takes them
   composit::NumberValues numbers = {};  // that the program has in this run
+  std::function<void()> prepare = nullptr;  // runs before it
   // The same example at another number. The program gets it by FamilyNumber::set; where there is
   // none, it has it already.
   Example with(const std::string& name, double number) const {
     Example other = *this;
     other.numbers[name] = number;
+    return other;
+  }
+  // The same example behind `prepare`, which brings the program into another state: as many tokens
+  // of its cache, say.
+  Example after(std::function<void()> prepare) const {
+    Example other = *this;
+    other.prepare = std::move(prepare);
     return other;
   }
 };
@@ -266,7 +274,7 @@ class NumbersOfRun {
 // The inputs of one run: see Example.
 template <class... Values>
 Example<std::decay_t<Values>...> example(Values&&... values) {
-  return {{std::forward<Values>(values)...}, {}};
+  return {{std::forward<Values>(values)...}, {}, nullptr};
 }
 
 // Runs `program` on each example, and makes a family of the captures. UserError as of `trace` and
@@ -280,6 +288,7 @@ auto trace_family(const FamilySettings& settings, T&& program, const Example<Val
   std::vector<CaptureBase> captures;
   std::vector<composit::NumberValues> numbers;
   const auto capture = [&](const auto& one) {
+    if (one.prepare) one.prepare();
     const detail::NumbersOfRun of_run(settings.numbers, one.numbers);
     numbers.push_back(of_run.values());
     return std::apply(

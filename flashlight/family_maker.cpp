@@ -200,13 +200,19 @@ CaptureBase FamilyMaker::with_names(const CaptureBase& example,
       return replacement;
     });
   };
-  const auto state = std::make_shared<CaptureBase::State>();
+  const auto state = without_graph(example);
   state->graph = renamed(from.graph);
   state->replayed = from.replayed;
   state->replayed.graph = renamed(from.replayed.graph);
   state->inputs = from.inputs;
   for (std::vector<NamedTensor>* inputs : {&state->inputs, &state->replayed.inputs})
     for (NamedTensor& input : *inputs) input.name = name_of(input.name);
+  return CaptureBase(state);
+}
+
+std::shared_ptr<CaptureBase::State> FamilyMaker::without_graph(const CaptureBase& example) {
+  const CaptureBase::State& from = example.now();
+  auto state = std::make_shared<CaptureBase::State>();
   state->grad = from.grad;
   state->arguments = from.arguments;
   state->results = from.results;
@@ -220,10 +226,23 @@ CaptureBase FamilyMaker::with_names(const CaptureBase& example,
   state->trust = from.trust;
   state->by_name = from.by_name;
   state->notes = from.notes;
+  state->recording = from.recording;
   state->program = from.program;
   state->program_as = from.program_as;
   state->named = from.named;
   state->options = from.options;
+  return state;
+}
+
+CaptureBase FamilyMaker::published_again(const CaptureBase& example,
+                                         const std::map<std::string, at::Tensor>& tensors) {
+  const auto state = without_graph(example);
+  state->remarks.clear();
+  state->take(*state->recording);
+  for (std::vector<NamedTensor>* inputs : {&state->inputs, &state->replayed.inputs})
+    for (NamedTensor& input : *inputs)
+      if (const auto found = tensors.find(input.name); found != tensors.end())
+        input.tensor = found->second;
   return CaptureBase(state);
 }
 

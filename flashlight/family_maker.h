@@ -39,6 +39,9 @@ class FamilyMaker {
   // The examples with one name for a tensor that the tracer had to name in several of them, and
   // other names for other tensors.
   static std::vector<CaptureBase> with_common_names(std::vector<CaptureBase> examples);
+  // The example as its recording says now, with these tensors by the names of its inputs.
+  static CaptureBase published_again(const CaptureBase& example,
+                                     const std::map<std::string, at::Tensor>& tensors);
   // The outputs of a part of the example's graph, of whatever sizes.
   static std::vector<at::Tensor> run_part(const CaptureBase& example, const composit::Graph& part,
                                           const std::vector<at::Tensor>& arguments);
@@ -59,6 +62,8 @@ class FamilyMaker {
   // The tensors of the graph's inputs, by their names in the examples.
   static std::vector<NamedTensor> inputs_of(const std::vector<CaptureBase>& examples,
                                             const composit::Graph& graph);
+  // All of an example but its graph and its inputs.
+  static std::shared_ptr<CaptureBase::State> without_graph(const CaptureBase& example);
   // The example with other names for inputs.
   static CaptureBase with_names(const CaptureBase& example,
                                 const std::map<std::string, std::string>& names);
