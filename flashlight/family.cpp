@@ -187,7 +187,7 @@ FamilyBase::Case FamilyBase::case_of(const SizeValues& sizes) const {
 
 CaptureBase FamilyBase::at(const SizeValues& sizes) const {
   if (composit::numbers_of(state_->cases).empty()) return open_at(sizes);
-  return merged_at(state_->cases, state_->examples, sizes, numbers_now(argument_structure()));
+  return merged_at(state_->cases, state_->examples, sizes, numbers_now({}));
 }
 
 CaptureBase FamilyBase::open_at(const SizeValues& sizes) const {

@@ -62,6 +62,14 @@ std::string place_of(const Graph& graph, size_t inner_node) {
                                    : "what is returned or written";
 }
 
+// True if that node reads a float, which it expects to be what it was.
+bool reads_number(const Graph& graph, size_t inner_node) {
+  const std::vector<NodePtr> nodes = inner_nodes(graph);
+  if (inner_node >= nodes.size()) return false;
+  const std::optional<Scalar> read = scalar_read_by(*nodes[inner_node]);
+  return read && std::holds_alternative<double>(read->value);
+}
+
 // The question of node `at`, by the places of what it reads: equal for examples that ask the same.
 std::string question_text(const Graph& graph, const std::vector<NodePtr>& nodes, size_t at) {
   std::string text = nodes[at]->op().str();
@@ -228,8 +236,12 @@ std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, co
       part->push_back(member);
   }
   const std::string place = place_of(examples_[members[0]], common);
-  const std::string what =
-      "examples " + numbers_text(parts[0]) + " and " + numbers_text(parts[1]) + " part at " + place;
+  const std::string both = "examples " + numbers_text(parts[0]) + " and " + numbers_text(parts[1]);
+  const std::string what = both + " part at " + place;
+  if (reads_number(examples_[members[0]], common))
+    throw UserError("[unify] " + both + " read other numbers at " + place +
+                    ": state what the program asks of it as a predicate, '> 0', or 'any' where it "
+                    "compares the number with nothing");
   Family before_fork = before(members, common);
   const std::vector<SizeLeaf> leaves = leaves_of(members, before_fork);
   for (size_t p = 0; p < (parts.size() == 2 ? 1 : parts.size()); ++p) {

@@ -8,8 +8,8 @@ namespace composit {
 namespace {
 
 // How simple formulas are.
-constexpr int kLeaf = 0, kNegated = 1, kCorrected = 2, kOneConstant = 3, kTwoConstants = 4,
-              kCounted = 5;
+constexpr int kLeaf = 0, kNegated = 1, kCorrected = 2, kCorrectedByCalls = 3, kOneConstant = 4,
+              kTwoConstants = 5, kCounted = 6;
 
 // Constants of few digits near an estimate.
 std::set<double> constants_near(double estimate) {
@@ -35,6 +35,7 @@ size_t count_different(const std::vector<double>& values) {
 // A factor that follows a count: 1 - b^n, or its root.
 struct Correction {
   NumberFormula formula;
+  int rank;
   std::vector<double> values;
 };
 
@@ -129,11 +130,11 @@ class NumberFitter {
     constexpr int64_t kMost = 256;
     constexpr double kNext = 1e-7;  // bases next to 1 would pass for others
     std::vector<Correction> all;
-    const auto add = [&](double base, const NumberFormula& n) {
+    const auto add = [&](double base, const NumberFormula& n, int rank) {
       const NumberFormula rest = NumberFormula(1.0) - pow(NumberFormula(base), n);
-      for (const NumberFormula& formula :
-           {rest, options_.python ? pow(rest, 0.5) : sqrt(rest), options_.python ? sqrt(rest) : pow(rest, 0.5)}) {
-        Correction one{formula, {}};
+      // Either differs from the other in the last bit now and then; LibTorch's optimizers have these.
+      for (const NumberFormula& formula : {rest, options_.python ? pow(rest, 0.5) : sqrt(rest)}) {
+        Correction one{formula, rank, {}};
         for (size_t i = 0; i < values_.size(); ++i)
           one.values.push_back(
               formula.evaluate([&](const std::string& name) { return number(name, i); }));
@@ -145,24 +146,24 @@ class NumberFitter {
       for (const NumberLeaf& leaf : leaves_)
         if (std::all_of(leaf.values.begin(), leaf.values.end(),
                         [](double x) { return x > 0 && x == std::floor(x); }))
-          add(base, NumberFormula::named(leaf.name));
+          add(base, NumberFormula::named(leaf.name), kCorrected);
       const NumberFormula n = NumberFormula::named(kCalls);
       for (int64_t k = 0; k <= kMost; ++k)
-        add(base, k == 0 ? n : n + NumberFormula(static_cast<double>(k)));
+        add(base, k == 0 ? n : n + NumberFormula(static_cast<double>(k)), kCorrectedByCalls);
     }
     return all;
   }
 
   void add_corrected() {
     const std::vector<Correction> all = corrections();
-    for (const Correction& one : all) add_if(one.values, one.formula);
+    for (const Correction& one : all) add_if(one.values, one.formula, one.rank);
     for (const NumberLeaf& leaf : leaves_) add_corrected(leaf, all);
   }
 
-  void add_if(const std::vector<double>& values, const NumberFormula& formula) {
+  void add_if(const std::vector<double>& values, const NumberFormula& formula, int rank) {
     for (size_t i = 0; i < values_.size(); ++i)
       if (!same_bits(values[i], values_[i])) return;
-    fits_.push_back({formula, kCorrected});
+    fits_.push_back({formula, rank});
   }
 
   // x / u and x * u, with either sign.
@@ -170,16 +171,16 @@ class NumberFitter {
     const NumberFormula x = NumberFormula::named(leaf.name);
     const size_t count = values_.size();
     std::vector<double> now(count);
-    const auto add_signed = [&](const NumberFormula& formula) {
-      add_if(now, formula);
+    const auto add_signed = [&](const NumberFormula& formula, int rank) {
+      add_if(now, formula, rank);
       for (double& one : now) one = -one;
-      add_if(now, -formula);
+      add_if(now, -formula, rank);
     };
     for (const Correction& u : all) {
       for (size_t i = 0; i < count; ++i) now[i] = leaf.values[i] / u.values[i];
-      add_signed(x / u.formula);
+      add_signed(x / u.formula, u.rank);
       for (size_t i = 0; i < count; ++i) now[i] = leaf.values[i] * u.values[i];
-      add_signed(x * u.formula);
+      add_signed(x * u.formula, u.rank);
     }
   }
 

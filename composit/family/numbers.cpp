@@ -92,10 +92,18 @@ std::string NumberUnifier::free_name(const std::string& name) const {
 NumberFormula NumberUnifier::add_read(const std::vector<double>& values, const LazyTensor& tensor,
                                       const std::string& name) {
   const std::string free = free_name(number_name(name));
+  const NumberFormula read = NumberFormula::named(free);
+  // Of reads that no example tells apart, what follows means the latest: each parameter has a step
+  // count of its own.
+  for (const FreeNumber& number : numbers_)
+    if (number.origin == NumberOrigin::read && number.shown == values) {
+      std::erase_if(leaves_, [&](const NumberLeaf& leaf) { return leaf.name == number.name; });
+      for (auto& [known, formula] : known_) formula = substitute(formula, number.name, read);
+    }
   leaves_.push_back({free, values});
   numbers_.push_back({free, NumberOrigin::read, values, tensor});
   read_.insert(free);
-  return NumberFormula::named(free);
+  return read;
 }
 
 NumberFormula NumberUnifier::add_source(const std::vector<double>& values,

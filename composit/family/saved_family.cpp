@@ -137,7 +137,7 @@ Array resized(const Array& array, const Dims& sizes) {
 }
 
 SavedCapture bound_capture(const SavedCapture& saved, const Cases& family,
-                           const SizeValues& sizes) {
+                           const SizeValues& sizes, const NumberValues& numbers) {
   const std::vector<size_t> ways = shown_cases_at(family, sizes);
   const auto capture_of = [&](size_t number) -> const SavedCapture& {
     return number == 0 ? saved : saved.cases.at(number - 1);
@@ -150,7 +150,7 @@ SavedCapture bound_capture(const SavedCapture& saved, const Cases& family,
       if (std::count(bound.schemas.begin(), bound.schemas.end(), schema) == 0)
         bound.schemas.push_back(schema);
   }
-  bound.graph = graph_at(family, sizes);
+  bound.graph = graph_at(family, sizes, numbers);
   bound.formulas = {};
   bound.cases.clear();
   bound.properties.erase(kSizes);

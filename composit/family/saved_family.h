@@ -21,7 +21,8 @@ Cases family_of(const SavedCapture& saved);
 bool is_family(const SavedCapture& saved);
 // The family at these sizes as a capture. Its example inputs are those of the first example of its
 // case, repeated or cut; it has no example outputs. UserError as of `bind`.
-SavedCapture bound_capture(const SavedCapture& saved, const Cases& family, const SizeValues& sizes);
+SavedCapture bound_capture(const SavedCapture& saved, const Cases& family, const SizeValues& sizes,
+                           const NumberValues& numbers = {});
 // The array with each axis repeated or cut to these sizes, as many.
 Array resized(const Array& array, const Dims& sizes);
 

@@ -273,6 +273,16 @@ NumberFormula in_single(const NumberFormula& formula) {
   return is_exact ? whole : NumberFormula::call(NumberKind::single, {whole});
 }
 
+NumberFormula substitute(const NumberFormula& formula, const std::string& name,
+                         const NumberFormula& number) {
+  if (formula.kind() == NumberKind::named) return formula.name() == name ? number : formula;
+  if (formula.arguments().empty()) return formula;
+  std::vector<NumberFormula> arguments;
+  for (const NumberFormula& argument : formula.arguments())
+    arguments.push_back(substitute(argument, name, number));
+  return NumberFormula::call(formula.kind(), std::move(arguments));
+}
+
 std::string number_name(std::string_view text) {
   std::string name;
   for (const char c : text) name += is_word_char(c) ? c : '_';

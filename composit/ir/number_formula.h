@@ -86,6 +86,10 @@ NumberFormula sqrt(NumberFormula argument);                        // the same
 // The formula with each constant and function rounded to single precision.
 NumberFormula in_single(const NumberFormula& formula);
 
+// The formula with `number` in place of the one of that name.
+NumberFormula substitute(const NumberFormula& formula, const std::string& name,
+                         const NumberFormula& number);
+
 // `text` with "_" in place of what no name of a number has: "train.cpp:31" stays as it is.
 std::string number_name(std::string_view text);
 

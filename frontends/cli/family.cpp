@@ -18,17 +18,28 @@ namespace {
 using composit::SavedCapture;
 using composit::UserError;
 
-composit::SizeValues size_values(const std::vector<std::string>& texts) {
+// Sizes, and numbers that are none: "tokens=96", "lr=0.05".
+struct Values {
   composit::SizeValues sizes;
+  composit::NumberValues numbers;
+};
+
+Values values_of(const std::vector<std::string>& texts, const composit::Cases& family) {
+  const auto known = composit::numbers_of(family);
+  Values values;
   for (const std::string& text : texts) {
-    const size_t sign = text.find('=');
-    const auto number = sign == std::string::npos
-                            ? std::nullopt
-                            : composit::parse_int(std::string_view(text).substr(sign + 1));
-    if (!number) throw UserError("[bind] expected sizes as tokens=96, received '" + text + "'");
-    sizes[text.substr(0, sign)] = *number;
+    const size_t sign = std::min(text.find('='), text.size());
+    const std::string name = text.substr(0, sign), value = text.substr(std::min(sign + 1, text.size()));
+    const auto number = composit::parse_float(value);
+    const auto size = composit::parse_int(value);
+    if (known.contains(name) && number)
+      values.numbers[name] = *number;
+    else if (!known.contains(name) && size)
+      values.sizes[name] = *size;
+    else
+      throw UserError("[bind] expected sizes as tokens=96, received '" + text + "'");
   }
-  return sizes;
+  return values;
 }
 
 void print_sizes(const composit::Cases& family, std::ostream& out) {
@@ -79,7 +90,9 @@ int unify(const UnifyArguments& arguments, std::ostream& out) {
 int bind(const BindArguments& arguments, std::ostream& out) {
   const SavedCapture saved = composit::load(arguments.folder);
   const composit::Cases family = composit::family_of(saved);
-  const SavedCapture bound = composit::bound_capture(saved, family, size_values(arguments.sizes));
+  const Values values = values_of(arguments.sizes, family);
+  const SavedCapture bound =
+      composit::bound_capture(saved, family, values.sizes, values.numbers);
   composit::save(bound, arguments.target);
   out << "wrote " << arguments.target << ": " << bound.graph.size() << " nodes\n";
   return 0;

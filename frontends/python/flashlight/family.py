@@ -23,7 +23,8 @@ from flashlight.structure import flatten
 
 def trace_family(program: Callable, examples: Iterable | Callable,
                  sizes: Sequence[str] | Mapping[str, tuple] = (),
-                 predicates: Mapping[str, str] | None = None) -> "Family":
+                 predicates: Mapping[str, str] | None = None,
+                 numbers: Mapping[str, Callable[[], float]] | None = None) -> "Family":
     """Runs `program` once per example, and makes a family of the captures: a graph, and a formula
     over sizes for each integer that differs between examples.
 
@@ -37,26 +38,39 @@ def trace_family(program: Callable, examples: Iterable | Callable,
 
     predicates: what the program asks of a number that it reads with `item`, by the line that reads
     it: {"model.py:12": "> 0"}. A tracer sees the number, not the comparison; examples with equal
-    answers have to go the same way.
+    answers have to go the same way. "any": it compares the number with nothing.
+
+    numbers: numbers that are no sizes and that change between calls, as a learning rate under a
+    schedule: of each a function that reads it, {"lr": lambda: optimizer.param_groups[0]["lr"]}. It is
+    read before each example and before each call. Floats among the arguments need none. Examples may
+    come from a generator, which can bring the program into another state between them.
 
     Error that names the node and its line where the program takes other ways, or where an integer
     follows from sizes in no way or in several."""
-    predicates = dict(predicates or {})
+    predicates, numbers = dict(predicates or {}), dict(numbers or {})
     if callable(examples):
+        if numbers:
+            raise Error("[family] expected examples, not a function that makes them, where numbers "
+                        "change that are no sizes")
         return _over(program, examples, sizes, predicates)
-    captures = []
+    captures, shown = [], []
     for example in examples:
         inputs, kwargs = _call_of(example)
+        shown.append(_read(numbers))
         captures.append(trace(program, *inputs, seen_once, **kwargs))
     if not captures:
         raise Error("[unify] expected examples, received none")
     return Family(_flashlight.Family([c._native for c in captures], list(sizes),
-                                     predicates), captures)
+                                     predicates, shown), captures, numbers)
 
 
 def load_family(folder: str | pathlib.Path) -> "Family":
     """The family that `Family.save`, or `flashlight unify`, wrote."""
     return Family(_flashlight.Family.load(pathlib.Path(folder)), [])
+
+
+def _read(numbers: Mapping[str, Callable[[], float]]) -> dict[str, float]:
+    return {name: float(get()) for name, get in numbers.items()}
 
 
 def _call_of(example: Any) -> tuple[tuple, dict]:
@@ -97,16 +111,45 @@ class Family:
     """A captured program for a range of sizes. Called like the program: a call binds the family to
     the sizes of its arguments and replays. Error outside of what was shown or checked."""
 
-    def __init__(self, native, captures: list[Capture]):
+    def __init__(self, native, captures: list[Capture],
+                 numbers: Mapping[str, Callable[[], float]] | None = None,
+                 given: Mapping[str, float] | None = None):
         self._native = native
         self._captures = captures  # native holds their programs weakly
         self._bound: dict[tuple, Capture] = {}
+        self._numbers = dict(numbers or {})  # functions that read them
+        self._given = dict(given or {})
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self._for(inputs, kwargs)(*inputs, **kwargs)
+        if self._captures:
+            tensors, structure = flatten((tuple(inputs), kwargs), "arguments")
+            if not self._native.numbers:
+                self._tensors(inputs, kwargs)  # tells of other arguments
+            text = structure.text()
+        else:  # the family may be one of C++
+            tensors, text = self._tensors(inputs, kwargs), self._native.argument_structure
+        results = self._native.call(tensors, text, self._numbers_now())
+        return self._results().unflatten(results)
+
+    def _numbers_now(self) -> dict[str, float]:
+        return {**_read(self._numbers), **self._given}
+
+    def with_numbers(self, **numbers: float) -> "Family":
+        """The same family, for which these numbers are what the program has for them. Error for a
+        name that no number has. Names with a point are given as `**{"train.py:31": 0.1}`."""
+        self._native.with_numbers(numbers)  # tells of wrong names
+        return Family(self._native, self._captures, self._numbers, {**self._given, **numbers})
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The numbers that are no sizes, and who knows them: "given" and "source" are the caller's,
+        "counted" is the number of the call, "read" is read by the program."""
+        return {name: origin for name, (origin, _) in self._native.numbers.items()}
 
     def at(self, **sizes: int) -> Capture:
-        """A capture at these sizes: everything works on it."""
+        """A capture at these sizes, with the present numbers: everything works on it."""
+        if self._native.numbers:
+            return self._captured(self._native.with_numbers(self._numbers_now()).at(sizes))
         key = tuple(sorted(sizes.items()))
         if key not in self._bound:
             self._bound[key] = self._captured(self._native.at(sizes))
@@ -115,16 +158,19 @@ class Family:
     def check(self, *inputs: Any, **kwargs: Any):
         """Runs the program on these inputs, of any sizes, and compares: the graphs, then the
         results, bit for bit. True where all is well; then the family takes these sizes, too."""
-        report = self._native.check(self._tensors(inputs, kwargs))
-        return report
+        native = self._native
+        if native.numbers:
+            native = native.with_numbers(self._numbers_now())
+        return native.check(self._tensors(inputs, kwargs))
 
     def extend(self, *inputs: Any, **kwargs: Any) -> None:
         """One example more. Error, and the family stays what it was, where it does not belong to
         it."""
         if not self._captures:
             raise Error("[family] a loaded family does not know its program: trace it again")
+        numbers = self._numbers_now()
         capture = trace(self._captures[0]._program.function, *inputs, seen_once, **kwargs)
-        self._native.extend(capture._native)
+        self._native.extend(capture._native, numbers)
         self._captures.append(capture)
         self._bound.clear()
 
@@ -174,7 +220,10 @@ class Family:
     def _first(self) -> Capture:
         if self._captures:
             return self._captures[0]
-        return self.at(**{name: shown[0] for name, shown, *_ in self._native.sizes})
+        shown = {name: shown[0] for name, (origin, shown) in self._native.numbers.items()
+                 if origin != "read"}
+        return self._captured(self._native.with_numbers(shown).at(
+            {name: shown[0] for name, shown, *_ in self._native.sizes}))
 
     def _for_structure(self):
         return self._first()._arguments

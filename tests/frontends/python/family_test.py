@@ -1,5 +1,6 @@
 """flashlight.trace_family: one capture for all sizes, in Python."""
 
+import inspect
 import pathlib
 import tempfile
 import unittest
@@ -325,6 +326,97 @@ class LoopsTest(unittest.TestCase):
             for sizes in ((4, 21), (2, 40), (5, 3)):
                 x = torch.randn(*sizes, 4)
                 self.assertTrue(torch.equal(family(x), program(x)))
+
+
+class NumbersTest(unittest.TestCase):
+    """Numbers that are no sizes: floats among arguments, and learning rates under a schedule."""
+
+    def setUp(self):
+        torch.manual_seed(7)
+
+    def test_floats_among_the_arguments(self):
+        layer = torch.nn.Linear(4, 6)
+
+        def annealed(x, *, temperature, weight):
+            y = torch.softmax(layer(x) / temperature, -1)
+            return y, (1 - weight) * y.sum() + weight * y.max()
+
+        with torch.no_grad():
+            family = flashlight.trace_family(
+                annealed, [((torch.randn(rows, 4),), {"temperature": t, "weight": w})
+                           for rows, t, w in [(3, 2.0, 0.3), (5, 1.37, 0.11), (8, 0.21, 0.77)]],
+                sizes=["rows"])
+            self.assertEqual(family.numbers, {"temperature": "given", "weight": "given"})
+            self.assertIn("1.0 - weight", str(family))
+            for t, w in [(0.7, 0.4), (5e-3, 0.9)]:
+                x = torch.randn(4, 4)
+                expected = annealed(x, temperature=t, weight=w)
+                received = family(x, temperature=t, weight=w)
+                self.assertTrue(torch.equal(received[0], expected[0]))
+                self.assertTrue(torch.equal(received[1], expected[1]))
+            with self.assertRaisesRegex(flashlight.Error, "expected the number"):
+                family.at(rows=4)
+            captured = family.with_numbers(temperature=0.7, weight=0.4).at(rows=4)
+            self.assertNotIn("temperature", str(captured.graph))
+            with self.assertRaisesRegex(flashlight.Error, "one of the numbers temperature, weight"):
+                family.with_numbers(lr=0.1)
+
+    def training(self, make):
+        model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+        optimizer = make(model.parameters())
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05)
+            NumbersTest.line = inspect.currentframe().f_lineno + 1
+            optimizer.step()
+            return loss.detach()
+
+        return model, optimizer, step
+
+    def check_training(self, make, predicates=None):
+        torch.manual_seed(3)
+        eager, eager_optimizer, eager_step = self.training(make)
+        torch.manual_seed(3)
+        model, optimizer, step = self.training(make)
+        schedules = [torch.optim.lr_scheduler.ExponentialLR(o, 0.9)
+                     for o in (eager_optimizer, optimizer)]
+        batches = [torch.randn(5 + i % 3, 4) for i in range(80)]
+
+        def examples():
+            for x in batches[1:4]:
+                yield (x,)
+                for one in schedules:
+                    one.step()
+
+        for x in batches[:1]:
+            eager_step(x)
+            step(x)
+        rates = [0.05 * 0.9 ** i for i in range(4)]
+        for x, rate in zip(batches[1:4], rates):
+            eager_optimizer.param_groups[0]["lr"] = rate
+            eager_step(x)
+        family = flashlight.trace_family(step, examples(), predicates=predicates,
+                                         numbers={"lr": lambda: optimizer.param_groups[0]["lr"]})
+        for x in batches[4:]:
+            rate = optimizer.param_groups[0]["lr"]
+            eager_optimizer.param_groups[0]["lr"] = rate
+            self.assertTrue(torch.equal(family(x), eager_step(x)))
+            schedules[1].step()
+        for ours, theirs in zip(model.parameters(), eager.parameters()):
+            self.assertTrue(torch.equal(ours, theirs))
+
+    def test_sgd_under_a_schedule_with_clipping(self):
+        self.check_training(lambda p: torch.optim.SGD(p, 0.05, momentum=0.9))
+
+    def test_adamw_under_a_schedule(self):
+        make = lambda p: torch.optim.AdamW(p, 0.05)
+        with self.assertRaisesRegex(flashlight.Error, "examples 1 and 2 read other numbers at"):
+            self.check_training(make)
+        # The optimizer reads its step count from a tensor, and compares it with nothing.
+        self.check_training(make, predicates={f"family_test.py:{self.line}": "any"})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 // name, shown, low, high, step
 using SizeRow = std::tuple<std::string, std::vector<int64_t>, int64_t, int64_t, int64_t>;
+// where it comes from, shown
+using NumberRow = std::pair<std::string, std::vector<double>>;
 // name, low, high, step
 using RangeRow = std::tuple<std::string, int64_t, int64_t, int64_t>;
 
@@ -25,12 +27,14 @@ std::vector<composit::Predicate> predicates_of(const PredicateTexts& texts) {
   return predicates;
 }
 
+// `numbers`: by example.
 FamilyBase of_examples(const std::vector<CaptureBase>& examples,
-                       const std::vector<std::string>& names, const PredicateTexts& predicates) {
+                       const std::vector<std::string>& names, const PredicateTexts& predicates,
+                       const std::vector<composit::NumberValues>& numbers) {
   FamilySettings settings;
   settings.names = names;
   settings.predicates = predicates_of(predicates);
-  return unlocked([&] { return FamilyBase(examples, settings); });
+  return unlocked([&] { return FamilyBase(examples, settings, numbers); });
 }
 
 // `arguments_at` gives tensors and their structure as text for sizes by name; `capture` captures
@@ -86,15 +90,30 @@ void add_family(py::module_& module) {
              return unlocked([&] { return f.sizes_of_call(arguments); });
            })
       .def("at", &FamilyBase::at)
+      .def_property_readonly("numbers",
+                             [](const FamilyBase& family) {
+                               std::map<std::string, NumberRow> rows;
+                               for (const composit::Family& one : family.cases().cases)
+                                 for (const composit::FreeNumber& number : one.numbers)
+                                   rows.emplace(number.name,
+                                                NumberRow(composit::name(number.origin),
+                                                          number.shown));
+                               return rows;
+                             })
+      .def("with_numbers", &FamilyBase::with)
       .def("call",
-           [](const FamilyBase& family, const Tensors& arguments) {
-             return unlocked([&] { return family.call(arguments).tensors; });
+           [](const FamilyBase& family, const Tensors& arguments, const std::string& structure,
+              const composit::NumberValues& numbers) {
+             const FlatValues values{arguments, parse_structure(structure)};
+             family.expect_arguments(values.structure);
+             return unlocked([&] { return family.with(numbers).call(values).tensors; });
            })
       .def("check",
            [](const FamilyBase& family, const Tensors& arguments) {
              return unlocked([&] { return family.check_flat(arguments); });
            })
-      .def("extend", [](FamilyBase& f, const CaptureBase& example) { f.extend(example); })
+      .def("extend", [](FamilyBase& f, const CaptureBase& example,
+                        const composit::NumberValues& numbers) { f.extend(example, numbers); })
       .def("assumptions", &FamilyBase::assumptions)
       .def("save", &FamilyBase::save, py::call_guard<py::gil_scoped_release>());
   module.def("family_over", &over);
