@@ -31,14 +31,13 @@ class CompiledFamily<Result(Arguments...)> {
   // threads may call; while one compiles, the others wait.
   template <class... Values>
   Result operator()(Values&&... values) const {
-    const FamilyBase& family = programs_->family();
-    const FlatValues flat = detail::flatten_as<std::tuple<std::decay_t<Arguments>...>>(
-        family.argument_structure(), std::forward<Values>(values)...);
-    const auto program = programs_->at(family.sizes_of(flat.tensors));
-    if constexpr (std::is_void_v<Result>)
-      program->run(flat.tensors);
-    else
-      return unflatten<Result>(program->result_structure(), program->run(flat.tensors));
+    FlatValues flat;
+    const std::tuple<std::decay_t<Arguments>...> tuple(std::forward<Values>(values)...);
+    flat.structure = flatten(tuple, flat.tensors);
+    programs_->family().expect_arguments(flat.structure);
+    const FlatValues results = programs_->call(flat);
+    if constexpr (!std::is_void_v<Result>)
+      return unflatten<Result>(results.structure, results.tensors);
   }
   // The number of programs that are kept.
   size_t programs() const { return programs_->size(); }

@@ -269,22 +269,48 @@ void FamilyBase::expect_arguments(const Structure& structure) const {
 FlatValues FamilyBase::call(const FlatValues& arguments) const {
   state_->state.expect_held();
   const CaptureBase capture = open_at(sizes_of_call(arguments.tensors));
-  const auto known = composit::numbers_of(state_->cases);
-  if (known.empty()) return capture.call(arguments.tensors);
-  NumberValues numbers = numbers_now(arguments.structure);
-  const bool counts = known.contains(composit::kCalls) && !numbers.contains(composit::kCalls);
-  if (counts) {
-    const std::lock_guard lock(state_->mutex);
-    const auto first = static_cast<int64_t>(state_->examples.size());
-    numbers[composit::kCalls] = static_cast<double>(first + state_->calls);
+  const std::vector<std::string> names = number_names();
+  if (names.empty() && composit::numbers_of(state_->cases).empty())
+    return capture.call(arguments.tensors);
+  const std::vector<double> numbers = numbers_of_next_call(arguments.structure);
+  NumberValues values;
+  for (size_t i = 0; i < names.size(); ++i) values.emplace(names[i], numbers[i]);
+  values.emplace(composit::kCalls, 0);  // read by nobody, if it was not among them
+  return {FamilyMaker::replay(capture, arguments.tensors, values),
+          FamilyMaker::inside(capture).results};
+}
+
+std::vector<std::string> FamilyBase::number_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, origin] : composit::numbers_of(state_->cases))
+    if (origin != composit::NumberOrigin::read) names.push_back(name);
+  return names;
+}
+
+std::vector<double> FamilyBase::numbers_of_next_call(const Structure& arguments) const {
+  NumberValues values = numbers_now(arguments);
+  std::vector<double> numbers;
+  for (const std::string& name : number_names()) {
+    if (name == composit::kCalls && !values.contains(name)) {
+      const std::lock_guard lock(state_->mutex);
+      const auto first = static_cast<int64_t>(state_->examples.size());
+      values[name] = static_cast<double>(first + state_->calls++);
+    }
+    numbers.push_back(values.at(name));
   }
-  FlatValues results{FamilyMaker::replay(capture, arguments.tensors, numbers),
-                     FamilyMaker::inside(capture).results};
-  if (counts) {
-    const std::lock_guard lock(state_->mutex);
-    ++state_->calls;
-  }
-  return results;
+  return numbers;
+}
+
+CaptureBase FamilyBase::with_number_inputs_at(const SizeValues& sizes) const {
+  const Case there = case_of(sizes);
+  return FamilyMaker::with_number_inputs(there.example, there.family,
+                                         composit::bind_sizes(there.family, sizes),
+                                         number_names());
+}
+
+std::string FamilyBase::growing_state() const {
+  const auto& growing = state_->state.growing();
+  return growing.empty() ? "" : growing.front();
 }
 
 FlatValues FamilyBase::call(const std::vector<at::Tensor>& arguments) const {

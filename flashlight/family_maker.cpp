@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "composit/family/number_inputs.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
 #include "tracer/geometry.h"
@@ -143,6 +144,26 @@ CaptureBase FamilyMaker::open(const CaptureBase& example, const composit::Family
     capture.state_->changing.push_back(std::move(place));
   }
   return capture;
+}
+
+CaptureBase FamilyMaker::with_number_inputs(const CaptureBase& example,
+                                            const composit::Family& family,
+                                            const composit::Binding& binding,
+                                            const std::vector<std::string>& names) {
+  const Graph graph = composit::with_number_inputs(family, binding, names);
+  const CaptureBase plain = bound({example}, binding.graph);
+  const auto state = without_graph(plain);
+  Graph::Parts parts = graph.parts();
+  parts.outputs.resize(example.now().graph.outputs().size());  // the others are gradients
+  state->graph = Graph(std::move(parts));
+  state->inputs = plain.now().inputs;
+  state->of_family = true;
+  for (const std::string& name : names) {
+    state->inputs.push_back({"number." + name, {}, composit::InputKind::user_input});
+    state->example_arguments.push_back(at::ones({}, at::kDouble));
+  }
+  state->replayed = {state->graph, state->inputs, {}};
+  return CaptureBase(state);
 }
 
 std::vector<CaptureBase> FamilyMaker::with_common_names(std::vector<CaptureBase> examples) {

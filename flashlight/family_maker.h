@@ -30,6 +30,10 @@ class FamilyMaker {
   // The same for a bound family, whose numbers its replays get.
   static CaptureBase open(const CaptureBase& example, const composit::Family& family,
                           const composit::Binding& binding);
+  // The same for a bound family, whose numbers are further arguments.
+  static CaptureBase with_number_inputs(const CaptureBase& example, const composit::Family& family,
+                                        const composit::Binding& binding,
+                                        const std::vector<std::string>& names);
   // Replays with these numbers.
   static std::vector<at::Tensor> replay(const CaptureBase& capture,
                                         const std::vector<at::Tensor>& arguments,

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include <ATen/ops/scalar_tensor.h>
+
+#include "composit/family/number_inputs.h"
 #include "composit/ir/error.h"
 #include "flashlight/shared_code.h"
 
@@ -47,7 +50,9 @@ std::set<size_t> places_in(size_t count) {
 }
 
 // Graphs at sizes from the least to the greatest at which these cases are the ones.
-std::vector<Graph> shown_of(const composit::Cases& cases, const CaseNumbers& numbers) {
+std::vector<Graph> shown_of(const FamilyBase& family, const CaseNumbers& numbers) {
+  const composit::Cases& cases = family.cases();
+  const std::vector<std::string> names = family.number_names();
   std::vector<SizeValues> all;
   for (const SizeValues& sizes : composit::grid_of(cases.cases[numbers.at(0)].sizes))
     if (cases.forks.empty() || composit::shown_cases_at(cases, sizes) == numbers)
@@ -58,7 +63,11 @@ std::vector<Graph> shown_of(const composit::Cases& cases, const CaseNumbers& num
   std::vector<Graph> graphs;
   for (const size_t place : places_in(all.size())) {
     try {
-      graphs.push_back(composit::graph_at(cases, all[place]));
+      const composit::Family& first = cases.cases[numbers.at(0)];
+      graphs.push_back(composit::numbers_of(cases).empty()
+                           ? composit::graph_at(cases, all[place])
+                           : composit::with_number_inputs(
+                                 first, composit::bind_sizes(first, all[place]), names));
     } catch (const UserError&) {  // a call at these sizes will say so
     }
   }
@@ -70,18 +79,23 @@ std::vector<Graph> shown_of(const composit::Cases& cases, const CaseNumbers& num
 FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size_t most)
     : family_(std::move(family)), settings_(std::move(settings)), most_(std::max<size_t>(most, 1)) {
   expect_no_value_sizes(family_.cases());
+  if (const std::string name = family_.growing_state(); !name.empty())
+    throw UserError("[compile] expected state that keeps its size, received '" + name +
+                    "', which grows from call to call: pass it as an argument and return it");
 }
 FamilyPrograms::~FamilyPrograms() = default;
 
 std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const CaseNumbers& cases) {
   std::shared_ptr<SharedCode>& shared = shared_[cases];
-  if (!shared) shared = std::make_shared<SharedCode>(shown_of(family_.cases(), cases), settings_);
+  if (!shared) shared = std::make_shared<SharedCode>(shown_of(family_, cases), settings_);
   return shared;
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::made(const SizeValues& sizes,
                                                             SharedUse shared) {
-  const CaptureBase capture = family_.at(sizes);
+  const CaptureBase capture = composit::numbers_of(family_.cases()).empty()
+                                  ? family_.at(sizes)
+                                  : family_.with_number_inputs_at(sizes);
   auto code = std::make_shared<const CompiledCapture>(capture, settings_, std::move(shared));
   programs_[sizes] = {code, ++uses_};
   make_room();
@@ -95,6 +109,14 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& size
     return found->second.code;
   }
   return made(sizes, {shared_for(composit::shown_cases_at(family_.cases(), sizes))});
+}
+
+FlatValues FamilyPrograms::call(const FlatValues& arguments) {
+  const auto program = at(family_.sizes_of(arguments.tensors));
+  std::vector<at::Tensor> tensors = arguments.tensors;
+  for (const double number : family_.numbers_of_next_call(arguments.structure))
+    tensors.push_back(at::scalar_tensor(number, at::kDouble));
+  return {.tensors = program->run(tensors), .structure = program->result_structure()};
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues& sizes) {

@@ -24,11 +24,14 @@ class FamilyPrograms {
   FamilyPrograms(FamilyBase family, CompileSettings settings, size_t most = 256);
   ~FamilyPrograms();
 
-  // The family that is compiled.
+  // The family that is compiled. Programs of a family with numbers take them as further arguments:
+  // see FamilyBase::with_number_inputs_at.
   const FamilyBase& family() const { return family_; }
   // UserError as of FamilyBase::at and of `compile`. Several threads may ask; while one compiles,
   // others wait.
   std::shared_ptr<const CompiledCapture> at(const composit::SizeValues& sizes);
+  // The results for these arguments, with the present numbers of the family.
+  FlatValues call(const FlatValues& arguments);
   // The same where no compiler has to run for it; nullptr elsewhere, and while one runs.
   std::shared_ptr<const CompiledCapture> at_once(const composit::SizeValues& sizes);
   // Compiles what several sizes share, for each case.

@@ -115,6 +115,56 @@ TEST(FamilyNumbers, SgdUnderAScheduleWithClipping) {
   expect_training_goes_on<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9));
 }
 
+// Compiled once: neither the rate nor the step count needs a compiler again.
+template <class Optimizer, class Options>
+void expect_compiled_training(Options options, const CompileSettings& settings) {
+  using Model = Training<Optimizer, Options>;
+  torch::manual_seed(5);
+  auto eager = std::make_shared<Model>(options), traced = std::make_shared<Model>(options);
+  {
+    torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < eager->parameters().size(); ++i)
+      traced->parameters()[i].copy_(eager->parameters()[i]);
+  }
+  const auto step = [&](const std::shared_ptr<Model>& model, const Tensors& xy, double rate) {
+    model->set_rate(rate);
+    return model->forward(xy[0], xy[1]);
+  };
+  Tensors xy = batch(6);
+  step(eager, xy, 0.1);
+  step(traced, xy, 0.1);
+  FamilySettings family_settings = training_settings();
+  family_settings.numbers = {{"lr", [&] { return traced->rate(); },
+                              [&](double rate) { traced->set_rate(rate); }}};
+  const auto example_at = [&](double rate) {
+    step(eager, xy, rate);
+    return example(xy[0], xy[1]).with("lr", rate);
+  };
+  const auto first = example_at(0.1), second = example_at(0.05), third = example_at(0.03);
+  const auto family = trace_family(family_settings, *traced, first, second, third);
+  const auto fast = compile(family, settings);
+  double rate = 0.1;
+  for (int i = 0; i < 50; ++i) {
+    xy = batch(6);
+    traced->set_rate(rate *= 0.97);
+    const at::Tensor expected = step(eager, xy, rate), received = fast(xy[0], xy[1]);
+    ASSERT_TRUE(torch::allclose(received, expected, 1e-4, 1e-6)) << "step " << i;
+  }
+  for (size_t i = 0; i < eager->parameters().size(); ++i)
+    EXPECT_TRUE(torch::allclose(eager->parameters()[i], traced->parameters()[i], 1e-3, 1e-5)) << i;
+  EXPECT_LE(fast.programs(), 1U);
+}
+
+TEST(FamilyNumbers, CompiledTrainingTakesTheRateOfEachCall) {
+  for (const bool mosaic : {true, false}) {
+    const CompileSettings settings{.backend = mosaic ? "mosaic" : "cpp"};
+    expect_compiled_training<torch::optim::AdamW>(
+        torch::optim::AdamWOptions(0.1).weight_decay(0.02), settings);
+    expect_compiled_training<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9),
+                                                settings);
+  }
+}
+
 // ---- numbers among arguments --------------------------------------------------------------------
 
 // A temperature that is annealed, and the weight of a loss.
@@ -167,6 +217,13 @@ TEST(FamilyNumbers, ACaptureHasTheNumbersOfItsCall) {
   torch::NoGradGuard no_grad;
   const Annealed program;
   const auto family = annealed_family(program);
+  for (const bool mosaic : {true, false}) {
+    const auto fast = compile(family, {.backend = mosaic ? "mosaic" : "cpp"});
+    const at::Tensor x = torch::randn({6, 4});
+    const auto expected = program(x, 0.9, 0.3F), received = fast(x, 0.9, 0.3F);
+    EXPECT_TRUE(torch::allclose(std::get<0>(received), std::get<0>(expected), 1e-5, 1e-6));
+    EXPECT_TRUE(torch::allclose(std::get<1>(received), std::get<1>(expected), 1e-5, 1e-6));
+  }
   const auto captured = family.with({{"input_1", 0.7}, {"input_2", 0.5}}).at({{"rows", 4}});
   const at::Tensor x = torch::randn({4, 4});
   EXPECT_TRUE(torch::equal(captured.call({x}).tensors[1], std::get<1>(program(x, 0.7, 0.5F))));
@@ -312,6 +369,18 @@ TEST(FamilyState, AProgramThatIsResetIsRefused) {
     FAIL();
   } catch (const composit::UserError& error) {
     EXPECT_THAT(error.what(), HasSubstr("the program was reset, or went on by itself"));
+  }
+}
+
+TEST(FamilyState, StateThatGrowsIsNotCompiled) {
+  torch::NoGradGuard no_grad;
+  const Decoder decoder;
+  const auto family = decoder_family(decoder);
+  try {
+    compile(family, {.backend = Mosaic{}});
+    FAIL();
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("which grows from call to call"));
   }
 }
 

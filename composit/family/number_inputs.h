@@ -1,0 +1,23 @@
+// The graph of a family whose numbers are inputs of it, for code that is compiled once for all of
+// them.
+//
+//   Graph graph = with_number_inputs(family, bind_sizes(family, sizes), {"calls", "lr"});
+//
+// Each number becomes a further input behind the others: float64 without axes. `mul(%x, other=1.0 -
+// lr)` becomes a product with a tensor that is computed of it, rounded to the dtype of the result as
+// LibTorch rounds a number.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/family/bind.h"
+
+namespace composit {
+
+// UserError where an operator has a number that no tensor can stand for. `names`: of all numbers
+// that callers give or that are counted, in the order of the inputs; the family may have others.
+Graph with_number_inputs(const Family& family, const Binding& binding,
+                         const std::vector<std::string>& names);
+
+}  // namespace composit
