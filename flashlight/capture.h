@@ -93,7 +93,7 @@ struct ModuleView {
 
 // The program that a capture records, and may run again.
 struct TracedProgram {
-  Program run;    // runs it on flat arguments
+  Program run;  // runs it on flat arguments
   // Runs it on arguments of another structure: with other numbers among them. May be absent.
   std::function<Program(const Structure& arguments)> run_as = nullptr;
   NamesOf named;  // tensors that have names

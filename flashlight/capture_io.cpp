@@ -177,9 +177,8 @@ ChangingPlace parse_counted(const std::string& text, const std::filesystem::path
   const auto read = formula_from(formula);
   bool calls_only = read.has_value();
   if (read)
-    read->for_each_name([&](const std::string& name) {
-      calls_only = calls_only && name == composit::kCalls;
-    });
+    read->for_each_name(
+        [&](const std::string& name) { calls_only = calls_only && name == composit::kCalls; });
   if (!in || !calls_only)
     throw UserError("[load] " + (folder / "graph.txt").string() +
                     ": expected a number that follows the calls, received '" + text + "'");

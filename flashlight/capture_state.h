@@ -7,8 +7,8 @@
 #include <mutex>
 #include <optional>
 
-#include "flashlight/capture.h"
 #include "composit/family/numbers.h"
+#include "flashlight/capture.h"
 #include "flashlight/state_links.h"
 #include "tracer/publish.h"
 #include "tracer/recorder.h"
@@ -16,8 +16,8 @@
 
 namespace flashlight {
 
-// A number of the replayed graph that differs from call to call: an attribute of node `node`, counted
-// as for_each_node does (see tracer::ChangingNumber).
+// A number of the replayed graph that differs from call to call: an attribute of node `node`,
+// counted as for_each_node does (see tracer::ChangingNumber).
 struct ChangingPlace {
   size_t node = 0;
   std::string key;

@@ -68,8 +68,7 @@ std::vector<std::string> input_names(const std::vector<CaptureBase>& examples) {
 // Where examples go several ways, tensors without a name get the same names in all of them: the
 // tracer numbers them by the way.
 composit::Cases unified(std::vector<CaptureBase>& examples,
-                        const std::vector<NumberValues>& numbers,
-                        composit::UnifyOptions options) {
+                        const std::vector<NumberValues>& numbers, composit::UnifyOptions options) {
   FamilyMaker::expect_alike(examples);
   options.numbers = numbers_shown(examples, numbers);
   options.numbers.python = FamilyMaker::inside(examples[0]).options.host_line != nullptr;
@@ -124,8 +123,7 @@ CaptureBase bound_to_example(const composit::Family& family, const CaptureBase& 
     value_sizes.push_back(size.shown.at(number));
   const auto types = FamilyMaker::types_of(first, example.example_arguments());
   const auto shown = [number](const composit::NumberUse& use) { return use.shown.at(number); };
-  return FamilyMaker::bound({first},
-                            composit::bind_types(family, types, value_sizes, shown).graph);
+  return FamilyMaker::bound({first}, composit::bind_types(family, types, value_sizes, shown).graph);
 }
 
 // The results of replays at the sizes of each example have the program's bits.
@@ -153,8 +151,8 @@ FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& 
     : state_(std::make_shared<State>()) {
   if (examples.empty()) throw UserError("[unify] expected examples, received none");
   state_->state = FamilyState::of(examples);
-  state_->cases = unified(examples, numbers,
-                          {.names = settings.names, .predicates = settings.predicates});
+  state_->cases =
+      unified(examples, numbers, {.names = settings.names, .predicates = settings.predicates});
   if (settings.replay_examples) expect_results_again(state_->cases, examples);
   state_->examples = std::move(examples);
   state_->numbers = std::move(numbers);
@@ -249,8 +247,8 @@ NumberValues FamilyBase::numbers_now(const Structure& arguments) const {
     const bool is_own =
         origin == composit::NumberOrigin::read || origin == composit::NumberOrigin::counted;
     if (!is_own && !numbers.contains(name))
-      throw UserError("[family] expected the number '" + name + "': " +
-                      "give it, as in `family.with({{\"" + name + "\", 0.1}})`");
+      throw UserError("[family] expected the number '" + name +
+                      "': " + "give it, as in `family.with({{\"" + name + "\", 0.1}})`");
   }
   return numbers;
 }
@@ -304,8 +302,7 @@ std::vector<double> FamilyBase::numbers_of_next_call(const Structure& arguments)
 CaptureBase FamilyBase::with_number_inputs_at(const SizeValues& sizes) const {
   const Case there = case_of(sizes);
   return FamilyMaker::with_number_inputs(there.example, there.family,
-                                         composit::bind_sizes(there.family, sizes),
-                                         number_names());
+                                         composit::bind_sizes(there.family, sizes), number_names());
 }
 
 std::string FamilyBase::growing_state() const {
@@ -411,7 +408,8 @@ CheckReport FamilyBase::check_flat(const FlatValues& values) const {
   CheckReport report;
   if (!state_->state.empty()) {
     report.error = "the program keeps state that it makes anew in each call ('" +
-                   state_->state.name() + "'), and a run would go on from its own: extend the "
+                   state_->state.name() +
+                   "'), and a run would go on from its own: extend the "
                    "family with an example instead";
     return report;
   }

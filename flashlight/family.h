@@ -42,7 +42,7 @@ struct SizeRange {
 // schedule, the weight of a loss.
 //
 //   FamilySettings settings;
-//   settings.numbers = {{"lr", [&] { return options.lr(); }, [&](double lr) { options.lr(lr); }}};
+//   settings.numbers = {{"lr", [&] { return adam.lr(); }, [&](double lr) { adam.lr(lr); }}};
 struct FamilyNumber {
   std::string name;  // a word
   // As it is in the program now: read before each run of it, and before each call of the family.
@@ -101,8 +101,8 @@ class FamilyBase {
   CaptureBase at(const composit::SizeValues& sizes) const;
 
   // The same family, for which these numbers are what the program has for them: `with({{"lr",
-  // 0.05}})(x)`. The number of the call is "calls"; unless it is given, calls are counted. UserError
-  // for a name that no number has.
+  // 0.05}})(x)`. The number of the call is "calls"; unless it is given, calls are counted.
+  // UserError for a name that no number has.
   FamilyBase with(composit::NumberValues numbers) const;
   // The present numbers: those of `with`, those among arguments of this structure, and what
   // FamilySettings::numbers reads. UserError where one is not known.
@@ -243,8 +243,8 @@ inline Family<> load_family(const std::filesystem::path& folder) {
 // The inputs of one run, as the program takes them.
 template <class... Values>
 struct Example {
-  std::tuple<Values...> inputs;         // as the program takes them
-  composit::NumberValues numbers = {};  // that the program has in this run
+  std::tuple<Values...> inputs;             // as the program takes them
+  composit::NumberValues numbers = {};      // that the program has in this run
   std::function<void()> prepare = nullptr;  // runs before it
   // The same example at another number. The program gets it by FamilyNumber::set; where there is
   // none, it has it already.

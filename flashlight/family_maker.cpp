@@ -282,8 +282,10 @@ CaptureBase FamilyMaker::run(const CaptureBase& example, const FlatValues& argum
     throw UserError("[family] a loaded family does not know its program: trace it again");
   const bool is_other = arguments.structure != state.arguments;
   if (is_other && !state.program_as)
-    throw UserError("[family] expected the numbers of the first example among the arguments, to run "
-                    "the program with: " + str(state.arguments));
+    throw UserError(
+        "[family] expected the numbers of the first example among the arguments, to run "
+        "the program with: " +
+        str(state.arguments));
   const c10::AutoGradMode grad(state.grad);
   return CaptureBase::capture(
       {.run = is_other ? state.program_as(arguments.structure) : state.program,

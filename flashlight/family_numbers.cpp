@@ -68,8 +68,8 @@ composit::NumbersShown numbers_shown(const std::vector<CaptureBase>& examples,
       continue;
     }
     if (all_equal(leaf.values))
-      throw UserError("[family] expected examples with several numbers '" + name +
-                      "', received " + numbers_text(leaf.values));
+      throw UserError("[family] expected examples with several numbers '" + name + "', received " +
+                      numbers_text(leaf.values));
     shown.given.push_back(std::move(leaf));
   }
   std::vector<NumberValues> of_arguments;
@@ -104,8 +104,8 @@ NumbersOfRun::NumbersOfRun(const std::vector<FamilyNumber>& numbers, const Numbe
     if (before == chosen->second) continue;
     if (!number.set)
       throw UserError("[family] an example has " + number.name + " = " +
-                      numbers_text({chosen->second}) + ", and the program has " + numbers_text({before}) +
-                      ": set it there, or give a function that does");
+                      numbers_text({chosen->second}) + ", and the program has " +
+                      numbers_text({before}) + ": set it there, or give a function that does");
     number.set(chosen->second);
     put_back_.push_back([set = number.set, before] { set(before); });
   }

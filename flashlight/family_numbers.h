@@ -1,4 +1,5 @@
-// Numbers of families that are no sizes, on the side of the program. For the files of families only.
+// Numbers of families that are no sizes, on the side of the program. For the files of families
+// only.
 #pragma once
 
 #include <map>

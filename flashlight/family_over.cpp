@@ -6,9 +6,9 @@
 
 #include "composit/family/cases.h"
 #include "composit/ir/error.h"
-#include "flashlight/family_numbers.h"
 #include "flashlight/family.h"
 #include "flashlight/family_maker.h"
+#include "flashlight/family_numbers.h"
 
 namespace flashlight {
 

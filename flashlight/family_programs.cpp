@@ -1,9 +1,9 @@
 #include "flashlight/family_programs.h"
 
+#include <ATen/ops/scalar_tensor.h>
+
 #include <algorithm>
 #include <set>
-
-#include <ATen/ops/scalar_tensor.h>
 
 #include "composit/family/number_inputs.h"
 #include "composit/ir/error.h"
@@ -111,10 +111,11 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& size
   return made(sizes, {shared_for(composit::shown_cases_at(family_.cases(), sizes))});
 }
 
-FlatValues FamilyPrograms::call(const FlatValues& arguments) {
+FlatValues FamilyPrograms::call(const FlatValues& arguments,
+                                const composit::NumberValues& numbers) {
   const auto program = at(family_.sizes_of(arguments.tensors));
   std::vector<at::Tensor> tensors = arguments.tensors;
-  for (const double number : family_.numbers_of_next_call(arguments.structure))
+  for (const double number : family_.with(numbers).numbers_of_next_call(arguments.structure))
     tensors.push_back(at::scalar_tensor(number, at::kDouble));
   return {.tensors = program->run(tensors), .structure = program->result_structure()};
 }

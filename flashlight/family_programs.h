@@ -30,8 +30,9 @@ class FamilyPrograms {
   // UserError as of FamilyBase::at and of `compile`. Several threads may ask; while one compiles,
   // others wait.
   std::shared_ptr<const CompiledCapture> at(const composit::SizeValues& sizes);
-  // The results for these arguments, with the present numbers of the family.
-  FlatValues call(const FlatValues& arguments);
+  // The results for these arguments, with the present numbers of the family, of which `numbers` are
+  // these (FamilyBase::with).
+  FlatValues call(const FlatValues& arguments, const composit::NumberValues& numbers = {});
   // The same where no compiler has to run for it; nullptr elsewhere, and while one runs.
   std::shared_ptr<const CompiledCapture> at_once(const composit::SizeValues& sizes);
   // Compiles what several sizes share, for each case.

@@ -59,9 +59,8 @@ FamilyState FamilyState::of(std::vector<CaptureBase>& examples) {
     if (grows(last, link)) state.growing_.push_back(name);
     const c10::Storage& storage = left.storage();
     if (storage.use_count() > 1)  // else nobody will read it but the family
-      state.held_.push_back({name,
-                             c10::weak_intrusive_ptr<c10::StorageImpl>(storage.getWeakStorageImpl()),
-                             left});
+      state.held_.push_back(
+          {name, c10::weak_intrusive_ptr<c10::StorageImpl>(storage.getWeakStorageImpl()), left});
     tensors.emplace(name, left);
   }
   for (CaptureBase& example : examples) {
@@ -74,8 +73,8 @@ FamilyState FamilyState::of(std::vector<CaptureBase>& examples) {
 
 void FamilyState::expect_held() const {
   for (const Held& one : held_) {
-    const bool shares = one.tensor.storage().unsafeGetStorageImpl() ==
-                        one.storage._unsafe_get_target();
+    const bool shares =
+        one.tensor.storage().unsafeGetStorageImpl() == one.storage._unsafe_get_target();
     const size_t own = shares ? 1 : 0;
     if (one.storage.use_count() > own) continue;
     throw UserError("[family] expected the state '" + one.name +

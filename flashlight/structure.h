@@ -47,7 +47,8 @@ Structure parse_structure(std::string_view text);
 // A name for each tensor in order: "input_0", "input_1.mask".
 std::vector<std::string> tensor_names(const Structure& structure, const std::string& prefix);
 
-// The numbers among the values, named like tensors: "input_2", "input_lr". Text that reads as a number is one.
+// The numbers among the values, named like tensors: "input_2", "input_lr". Text that reads as a
+// number is one.
 std::map<std::string, double> numbers_in(const Structure& structure, const std::string& prefix);
 // True if both differ in nothing but such numbers.
 bool same_but_for_numbers(const Structure& a, const Structure& b);

@@ -55,8 +55,8 @@ std::string output_of(const std::string& command) {
   return text;
 }
 
-// "model.cpp:42" of the innermost frame of the user's at this offset of a file, where several may be
-// inlined, as `addr2line` of binutils says; nothing when it is not installed or knows no line.
+// "model.cpp:42" of the innermost frame of the user's at this offset of a file, where several may
+// be inlined, as `addr2line` of binutils says; nothing when it is not installed or knows no line.
 std::string line_from_debug_information(const std::string& file_name, size_t address) {
   std::string quoted = "'";
   for (const char c : file_name) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

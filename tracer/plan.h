@@ -73,7 +73,7 @@ struct Step {
   // Operands that are constants whose number is read in the run.
   std::vector<std::pair<Slot, size_t>> constants_read = {};  // index into Impl::numbers
   std::vector<Slot> reads = {};                              // what both of them read
-  bool guards = false;                  // compare numbers with `expected`
+  bool guards = false;                                       // compare numbers with `expected`
   at::Generator generator;              // set_generator, generator_state, restore_generator
   at::Tensor state;                     // set_generator
   StepView view;                        // memory_view, memory_scatter

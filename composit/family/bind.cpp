@@ -424,11 +424,10 @@ void expect_numbers(const Family& family, const NumberValues& numbers) {
   for (const FreeNumber& number : family.numbers) {
     names += (names.empty() ? "" : ", ") + number.name;
     if (number.origin == NumberOrigin::read)
-      throw UserError("[bind] '" + number.name +
-                      "' is read by the program" + place_of_use(number.name) + ": only a call of the family knows it");
+      throw UserError("[bind] '" + number.name + "' is read by the program" +
+                      place_of_use(number.name) + ": only a call of the family knows it");
     if (!numbers.contains(number.name))
-      throw UserError("[bind] expected a number '" + number.name + "'" +
-                      place_of_use(number.name));
+      throw UserError("[bind] expected a number '" + number.name + "'" + place_of_use(number.name));
   }
   for (const auto& [name, number] : numbers)
     if (std::none_of(family.numbers.begin(), family.numbers.end(),
@@ -449,9 +448,12 @@ Binding bind_sizes(const Family& family, const SizeValues& sizes, const NumberOf
 
 Graph bind(const Family& family, const SizeValues& sizes, const NumberValues& numbers) {
   expect_numbers(family, numbers);
-  return bind_sizes(family, sizes, [&](const NumberUse& use) {
-           return use.formula.evaluate([&](const std::string& name) { return numbers.at(name); });
-         }).graph;
+  return bind_sizes(family, sizes,
+                    [&](const NumberUse& use) {
+                      return use.formula.evaluate(
+                          [&](const std::string& name) { return numbers.at(name); });
+                    })
+      .graph;
 }
 
 }  // namespace composit

@@ -172,9 +172,9 @@ Way CaseFinder::new_case(const Members& members, const Path& path) {
   if (!path.empty()) expect_enough(sizes, path);
   std::vector<Graph> graphs;
   for (const size_t member : members) graphs.push_back(examples_[member]);
-  Family family =
-      unify_alike(graphs, sizes, [&](const SizeValues& numbers) { return is_on(path, numbers); },
-                  numbers_.of(members));
+  Family family = unify_alike(
+      graphs, sizes, [&](const SizeValues& numbers) { return is_on(path, numbers); },
+      numbers_.of(members));
   // Formulas before a fork are those that hold for the examples on both sides.
   for (const auto& [index, holds] : path) {
     const Family& shared = befores_[index];

@@ -41,8 +41,9 @@ void expect_numbers_shown(const Cases& cases, const NumbersShown& numbers) {
 void expect_branches(const Cases& cases) {
   std::set<SizeValues> known;
   if (!numbers_of(cases).empty())
-    throw UserError("[unify] numbers that differ between calls are not supported in a program that "
-                    "takes other ways at a bool: pass them as tensors");
+    throw UserError(
+        "[unify] numbers that differ between calls are not supported in a program that "
+        "takes other ways at a bool: pass them as tensors");
   for (const Family& family : cases.cases)
     for (size_t i = 0; i == 0 || (!family.sizes.empty() && i < family.sizes[0].shown.size()); ++i) {
       SizeValues sizes;

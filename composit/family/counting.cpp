@@ -32,8 +32,8 @@ enum class Constants { written, computed };
 // The form with a constant near `estimate` that gives all values. For computed constants, nothing
 // unless exactly one nearby does.
 template <class FormOf>
-std::optional<CountForm> with_constant(Constants constants, double estimate,
-                                  const Seen& seen, FormOf form_of) {
+std::optional<CountForm> with_constant(Constants constants, double estimate, const Seen& seen,
+                                       FormOf form_of) {
   constexpr int kWritten = 9, kNeighbours = 16;
   if (!std::isfinite(estimate) || estimate == 0) return std::nullopt;
   for (int digits = 1; constants == Constants::written && digits <= kWritten; ++digits)
@@ -127,7 +127,7 @@ class CountFitter {
   }
 
   std::optional<CountForm> with_factor(Constants constants, CountKind kind, double base,
-                                  int64_t k) const {
+                                       int64_t k) const {
     const auto form_of = [&](double c) { return CountForm{kind, false, base, c, k}; };
     const CountForm unit = form_of(1);
     const double first = unit.at(calls()[0]), second = unit.at(calls()[1]);
@@ -156,8 +156,8 @@ class CountFitter {
 
   // 1 / value grows by b / c from call to call, and is (1 + k b) / c at the first one.
   std::optional<CountForm> decayed(Constants constants, int64_t k) const {
-    const double growth = (1 / values()[1] - 1 / values()[0]) /
-                          static_cast<double>(calls()[1] - calls()[0]);
+    const double growth =
+        (1 / values()[1] - 1 / values()[0]) / static_cast<double>(calls()[1] - calls()[0]);
     const double factor = 1 / (1 / values()[0] - static_cast<double>(calls()[0] + k) * growth);
     if (!std::isfinite(factor) || factor <= 0 || growth <= 0) return std::nullopt;
     for (int digits = 1; digits <= 9; ++digits) {

@@ -19,7 +19,7 @@
 
 namespace composit {
 
-// With t = b^(n + k), of call number n:
+// How a number follows from the number n of a call; with t = b^(n + k):
 enum class CountKind : uint8_t {
   count,          // n * b + k: whole numbers
   rest,           // 1 - t
@@ -32,13 +32,14 @@ enum class CountKind : uint8_t {
   decayed         // c / (1 + (n + k) * b)
 };
 
+// A number that follows the calls.
 struct CountForm {
-  CountKind kind = CountKind::count;
-  bool negated = false;
-  double b = 0, c = 1;
-  int64_t k = 0;
+  CountKind kind = CountKind::count;  // how
+  bool negated = false;               // the negative of what the kind says
+  double b = 0, c = 1;                // as the kind says
+  int64_t k = 0;                      // as the kind says
 
-  double at(int64_t n) const;
+  double at(int64_t n) const;  // call n
   // Reads what captures of former versions have in place of a formula; nothing for other text.
   static std::optional<CountForm> decode(std::string_view text);
   bool operator==(const CountForm&) const = default;
@@ -49,15 +50,16 @@ inline constexpr const char* kCalls = "calls";
 // The number at call `number_of(count)`, with the same bits.
 NumberFormula formula_of(const CountForm& form, const std::string& count = kCalls);
 
+// What may be known of a number before it is fitted.
 struct CountOptions {
-  std::vector<double> bases;    // candidates for the base b
-  std::vector<int64_t> counts;  // values of n + k at call 0 that other numbers have
-  bool python = false;          // roots are written as powers
+  std::vector<double> bases;        // candidates for the base b
+  std::vector<int64_t> counts;      // values of n + k at call 0 that other numbers have
+  bool python = false;              // roots are written as powers
   std::vector<int64_t> calls = {};  // the numbers of the calls; empty: 0, 1, …
 };
 
-// The simplest form that gives the values of a number at these calls; nothing if none fits. Two values prove
-// nothing: it takes a third one to confirm a form.
+// The simplest form that gives the values of a number at these calls; nothing if none fits. Two
+// values prove nothing: it takes a third one to confirm a form.
 std::optional<CountForm> fit_count(const std::vector<double>& values, const CountOptions& options);
 
 // The number of so many decimal digits that is next to `value`.

@@ -49,11 +49,11 @@ struct ValueSize {
 };
 
 struct Family {
-  Graph example;                       // of the first example
-  std::vector<FreeSize> sizes;         // in the order of inputs and axes
-  std::vector<ValueSize> value_sizes;  // in the order of nodes
-  Formulas formulas;                   // of nodes of the example
-  std::vector<FreeNumber> numbers = {};   // that formulas of numbers read
+  Graph example;                            // of the first example
+  std::vector<FreeSize> sizes;              // in the order of inputs and axes
+  std::vector<ValueSize> value_sizes;       // in the order of nodes
+  Formulas formulas;                        // of nodes of the example
+  std::vector<FreeNumber> numbers = {};     // that formulas of numbers read
   std::vector<NumberUse> number_uses = {};  // in the order of nodes
 
   // The number of formulas.

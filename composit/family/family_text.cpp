@@ -104,12 +104,11 @@ double real_number(Lexer& lexer) {
   return *value;
 }
 
-FreeNumber read_free_number(Lexer& lexer, const std::string& word,
-                            const ParseOptions::Find& find) {
+FreeNumber read_free_number(Lexer& lexer, const std::string& word, const ParseOptions::Find& find) {
   FreeNumber free{.name = word};
   bool known = false;
-  for (const NumberOrigin origin : {NumberOrigin::given, NumberOrigin::source,
-                                    NumberOrigin::counted, NumberOrigin::read})
+  for (const NumberOrigin origin :
+       {NumberOrigin::given, NumberOrigin::source, NumberOrigin::counted, NumberOrigin::read})
     if (!known && lexer.accept(name(origin))) {
       free.origin = origin;
       known = true;

@@ -88,7 +88,8 @@ class NumberFitter {
   // `make` of each constant near the estimate.
   template <class Make>
   void add_with(double estimate, Make make) {
-    for (const double constant : constants_near(estimate)) add(make(NumberFormula(constant)), kOneConstant);
+    for (const double constant : constants_near(estimate))
+      add(make(NumberFormula(constant)), kOneConstant);
   }
 
   void add_constants(const NumberFormula& x) {
@@ -132,7 +133,8 @@ class NumberFitter {
     std::vector<Correction> all;
     const auto add = [&](double base, const NumberFormula& n, int rank) {
       const NumberFormula rest = NumberFormula(1.0) - pow(NumberFormula(base), n);
-      // Either differs from the other in the last bit now and then; LibTorch's optimizers have these.
+      // Either differs from the other in the last bit now and then; LibTorch's optimizers have
+      // these.
       for (const NumberFormula& formula : {rest, options_.python ? pow(rest, 0.5) : sqrt(rest)}) {
         Correction one{formula, rank, {}};
         for (size_t i = 0; i < values_.size(); ++i)

@@ -1,12 +1,14 @@
 // Finds the formula that gives a number of a program in every example.
 //
-//   number_fits({-0.1, -0.05, -0.02}, leaves, options)[0].formula;   // -(lr)
+//   const std::vector<NumberLeaf> rates = {{"lr", {0.1, 0.05, 0.02}}};
+//   number_fits({-0.1, -0.05, -0.02}, rates, {.calls = {0, 1, 2}, .bases = {}})[0].formula;
+//   // -(lr)
 //
 // The number is one of those that somebody gives or that the program reads, or is made of one by
 // one of the few forms that programs have: `-x`, `c * x`, `x / c`, `x + c`, `c - x`, `1 - c * x`,
-// `c / x`, `c / (x + d)`; `x / (1 - b^n)` and other bias corrections, where n counts the calls or is
-// a number as well; or it follows the count of calls alone (counting.h). Constants are those of few
-// digits that a person writes.
+// `c / x`, `c / (x + d)`; `x / (1 - b^n)` and other bias corrections, where n counts the calls or
+// is a number as well; or it follows the count of calls alone (counting.h). Constants are those of
+// few digits that a person writes.
 #pragma once
 
 #include <map>
@@ -25,6 +27,7 @@ struct NumberLeaf {
   std::vector<double> values;  // by example
 };
 
+// What is known of the examples beside their numbers.
 struct NumberFitOptions {
   std::vector<int64_t> calls;  // by example: the number of the call
   std::vector<double> bases;   // candidates for the base of a power

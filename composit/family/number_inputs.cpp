@@ -12,7 +12,8 @@ namespace composit {
 namespace {
 
 // Computes a formula of tensors without axes.
-LazyTensor tensor_of(const NumberFormula& formula, const std::map<std::string, LazyTensor>& tensors) {
+LazyTensor tensor_of(const NumberFormula& formula,
+                     const std::map<std::string, LazyTensor>& tensors) {
   using Kind = NumberFormula::Kind;
   const auto argument = [&](size_t i) { return tensor_of(formula.arguments()[i], tensors); };
   switch (formula.kind()) {
@@ -50,8 +51,8 @@ class NumberInputs {
   NumberInputs(const Family& family, const Binding& binding, const std::vector<std::string>& names)
       : binding_(binding) {
     for (const std::string& name : names)
-      inputs_.push_back(input("number." + name, tensor_type(DType::float64, {}),
-                              InputKind::user_input));
+      inputs_.push_back(
+          input("number." + name, tensor_type(DType::float64, {}), InputKind::user_input));
     for (size_t i = 0; i < names.size(); ++i) tensors_.emplace(names[i], inputs_[i]);
     for (const NumberUse& use : family.number_uses)
       if (use.node->find_attribute(use.key) != nullptr)
@@ -135,8 +136,7 @@ class NumberInputs {
     if (is("aten::full_like", "fill_value") || is("aten::fill.Scalar", "value"))
       result = expand(number, x.sizes());
     const Type& type = node.outputs().at(0);
-    if (!result || result.dtype() != type.dtype || result.sizes() != type.sizes)
-      refuse(node, key);
+    if (!result || result.dtype() != type.dtype || result.sizes() != type.sizes) refuse(node, key);
     return result;
   }
 

@@ -4,8 +4,8 @@
 //   Graph graph = with_number_inputs(family, bind_sizes(family, sizes), {"calls", "lr"});
 //
 // Each number becomes a further input behind the others: float64 without axes. `mul(%x, other=1.0 -
-// lr)` becomes a product with a tensor that is computed of it, rounded to the dtype of the result as
-// LibTorch rounds a number.
+// lr)` becomes a product with a tensor that is computed of it, rounded to the dtype of the result
+// as LibTorch rounds a number.
 #pragma once
 
 #include <string>

@@ -1,10 +1,12 @@
 // Numbers of a family that are no sizes: a learning rate, the weight of a loss, a step count.
 //
+// ```text
 //   numbers(
 //     lr given shown [0.1, 0.05, 0.02],
 //     calls counted shown [0.0, 1.0, 2.0],
-//     %addcdiv.value = -(lr / (1.0 - pow(0.9, calls + 1.0)))
+//     value of %addcdiv = -(lr / (1.0 - pow(0.9, calls + 1.0)))
 //   )
+// ```
 //
 // A number of an operator that differs between examples follows from these by a formula
 // (number_fit.h). What follows from none is one of its own, called by its line in the source, which
@@ -61,6 +63,7 @@ NumberValues shown_numbers(const std::vector<FreeNumber>& numbers, size_t exampl
 // Numbers of operators in one graph after another, and the formulas that they have.
 class NumberUnifier {
  public:
+  // `first`: of the first example; its numbers are candidates for bases of powers.
   NumberUnifier(const NumbersShown& shown, const Graph& first);
 
   // The formula of a number; nothing: there is none. `place` is its operator, for errors. UserError

@@ -136,8 +136,8 @@ Array resized(const Array& array, const Dims& sizes) {
   return Array::copy_of(type, bytes.data());
 }
 
-SavedCapture bound_capture(const SavedCapture& saved, const Cases& family,
-                           const SizeValues& sizes, const NumberValues& numbers) {
+SavedCapture bound_capture(const SavedCapture& saved, const Cases& family, const SizeValues& sizes,
+                           const NumberValues& numbers) {
   const std::vector<size_t> ways = shown_cases_at(family, sizes);
   const auto capture_of = [&](size_t number) -> const SavedCapture& {
     return number == 0 ? saved : saved.cases.at(number - 1);

@@ -1,11 +1,10 @@
 // Numbers of a program that follow from numbers which are no sizes: `-(lr / (1 - 0.9^n))`, the step
 // of an optimizer.
 //
-//   const NumberFormula lr = NumberFormula::named("lr");
-//   const NumberFormula step = -(lr / (NumberFormula(1.0) - pow(NumberFormula(0.9), calls)));
+//   const NumberFormula lr = NumberFormula::named("lr"), calls = NumberFormula::named("calls");
+//   const NumberFormula step = -(lr / (1.0 - pow(NumberFormula(0.9), calls)));
 //   step.evaluate([](const std::string& name) { return name == "lr" ? 0.1 : 3; });
 //   print(step);                            // "-(lr / (1.0 - pow(0.9, calls)))"
-//   read_number_formula(lexer) == step;
 //
 // Grammar
 //
@@ -61,6 +60,7 @@ class NumberFormula {
   const std::string& name() const;                      // of a named number
   const std::vector<NumberFormula>& arguments() const;  // of a function
 
+  // In double precision, function by function.
   double evaluate(const NumberOf& number_of) const;
   // Calls `visit` with each name that the formula reads.
   void for_each_name(const std::function<void(const std::string&)>& visit) const;
@@ -75,8 +75,7 @@ class NumberFormula {
   std::shared_ptr<const Part> part_;
 };
 
-// Functions of formulas.
-NumberFormula operator-(NumberFormula argument);
+NumberFormula operator-(NumberFormula argument);                   // the function of a formula
 NumberFormula operator+(NumberFormula left, NumberFormula right);  // the same
 NumberFormula operator-(NumberFormula left, NumberFormula right);  // the same
 NumberFormula operator*(NumberFormula left, NumberFormula right);  // the same

@@ -29,7 +29,8 @@ Values values_of(const std::vector<std::string>& texts, const composit::Cases& f
   Values values;
   for (const std::string& text : texts) {
     const size_t sign = std::min(text.find('='), text.size());
-    const std::string name = text.substr(0, sign), value = text.substr(std::min(sign + 1, text.size()));
+    const std::string name = text.substr(0, sign),
+                      value = text.substr(std::min(sign + 1, text.size()));
     const auto number = composit::parse_float(value);
     const auto size = composit::parse_int(value);
     if (known.contains(name) && number)
@@ -91,8 +92,7 @@ int bind(const BindArguments& arguments, std::ostream& out) {
   const SavedCapture saved = composit::load(arguments.folder);
   const composit::Cases family = composit::family_of(saved);
   const Values values = values_of(arguments.sizes, family);
-  const SavedCapture bound =
-      composit::bound_capture(saved, family, values.sizes, values.numbers);
+  const SavedCapture bound = composit::bound_capture(saved, family, values.sizes, values.numbers);
   composit::save(bound, arguments.target);
   out << "wrote " << arguments.target << ": " << bound.graph.size() << " nodes\n";
   return 0;

@@ -98,7 +98,8 @@ CLI::App* add_unify(CLI::App& app, cli::UnifyArguments& arguments) {
 CLI::App* add_bind(CLI::App& app, cli::BindArguments& arguments) {
   CLI::App* command = app.add_subcommand("bind", "write the capture that a family has at sizes");
   command->add_option("FOLDER", arguments.folder, "a family")->required();
-  command->add_option("SIZES", arguments.sizes, "of each size: tokens=96; of each number that is none: lr=0.05");
+  command->add_option("SIZES", arguments.sizes,
+                      "of each size: tokens=96; of each number that is none: lr=0.05");
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   return command;
 }

@@ -41,13 +41,14 @@ void expect_form(const std::function<double(double)>& number, const std::string&
 TEST(Counting, NumbersOfOptimizers) {
   for (const int64_t first : {1, 2, 7, 150}) {
     expect_form([](double n) { return n; }, "calls + 1.0", first);
-    expect_form([](double n) { return 1 - std::pow(0.9, n); }, "1.0 - pow(0.9, calls + 1.0)", first);
+    expect_form([](double n) { return 1 - std::pow(0.9, n); }, "1.0 - pow(0.9, calls + 1.0)",
+                first);
     expect_form([](double n) { return std::sqrt(1 - std::pow(0.999, n)); },
                 "sqrt(1.0 - pow(0.999, calls + 1.0))", first);
     expect_form([](double n) { return -(1e-3 / (1 - std::pow(0.9, n))); },
                 "-(0.001 / (1.0 - pow(0.9, calls + 1.0)))", first);
-    expect_form([](double n) { return 0.05 / (1 + (n - 1.0) * 0.01); }, "0.05 / (1.0 + calls * 0.01)",
-                first);
+    expect_form([](double n) { return 0.05 / (1 + (n - 1.0) * 0.01); },
+                "0.05 / (1.0 + calls * 0.01)", first);
   }
 }
 

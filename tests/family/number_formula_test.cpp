@@ -14,9 +14,9 @@
 
 namespace {
 
+using composit::number_fits;
 using composit::NumberFormula;
 using composit::NumberLeaf;
-using composit::number_fits;
 using composit::print;
 using composit::where_differ;
 using ::testing::HasSubstr;
@@ -30,7 +30,9 @@ NumberFormula read(const std::string& text) {
 }
 
 NumberFormula random_formula(std::mt19937& random, int depth) {
-  const auto pick = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };
+  const auto pick = [&](int count) {
+    return static_cast<int>(random() % static_cast<unsigned>(count));
+  };
   if (depth == 0 || pick(4) == 0) {
     if (pick(2) == 0) return NumberFormula::named(pick(2) == 0 ? "lr" : "train.cpp:31");
     return std::ldexp(static_cast<double>(random()) - 2147483648.0, -pick(60));

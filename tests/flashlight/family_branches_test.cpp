@@ -292,8 +292,9 @@ TEST_F(Branches, WrongPredicatesAreRefused) {
   EXPECT_THAT(family_with(composit::predicate(line, "> 1000")), HasSubstr("no condition on sizes"));
   EXPECT_THAT(family_with(composit::predicate("other.cpp:1", "> 0")),
               HasSubstr("no example reads a number at other.cpp:1; they read numbers at " + line));
-  EXPECT_THAT(user_error([] { composit::predicate("a.cpp:1", "about 3"); }).value_or(""),
-              HasSubstr("expected a comparison with a number, as '> 0', or 'any', received 'about 3'"));
+  EXPECT_THAT(
+      user_error([] { composit::predicate("a.cpp:1", "about 3"); }).value_or(""),
+      HasSubstr("expected a comparison with a number, as '> 0', or 'any', received 'about 3'"));
 }
 
 TEST_F(Branches, Refused) {

@@ -219,7 +219,8 @@ Causes with_family_causes(Causes others) {
        "of them read just before: write the comparison that decides with operators, as …",
        no_condition},
       {"[unify] no example reads a number at …; they read numbers at …", predicate_of_no_line},
-      {"[unify] the predicate at …: expected a comparison with a number, as '> 0', or 'any', received '…'",
+      {"[unify] the predicate at …: expected a comparison with a number, as '> 0', or 'any', "
+       "received '…'",
        no_comparison},
       {"[unify] the predicate at …: expected one bool of the number", no_bool},
       {"[unify] expected at least 3 different numbers for … where …: add an example at …",

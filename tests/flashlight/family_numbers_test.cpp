@@ -51,7 +51,8 @@ struct Training : torch::nn::Module {
 // The norm that clipping returns is compared with nothing.
 FamilySettings training_settings() {
   FamilySettings settings;
-  settings.predicates = {composit::predicate("family_numbers_test.cpp:" + std::to_string(clip_line), "any")};
+  settings.predicates = {
+      composit::predicate("family_numbers_test.cpp:" + std::to_string(clip_line), "any")};
   return settings;
 }
 
@@ -76,8 +77,8 @@ void expect_training_goes_on(Options options) {
   };
   both(batch(4));  // makes the optimizer's state
   FamilySettings settings = training_settings();
-  settings.numbers = {{"lr", [&] { return traced->rate(); },
-                       [&](double rate) { traced->set_rate(rate); }}};
+  settings.numbers = {
+      {"lr", [&] { return traced->rate(); }, [&](double rate) { traced->set_rate(rate); }}};
   const std::vector<std::pair<int64_t, double>> shown = {{4, 0.1}, {6, 0.05}, {9, 0.03}};
   std::vector<Tensors> batches;
   for (const auto& [rows, rate] : shown) {
@@ -134,8 +135,8 @@ void expect_compiled_training(Options options, const CompileSettings& settings) 
   step(eager, xy, 0.1);
   step(traced, xy, 0.1);
   FamilySettings family_settings = training_settings();
-  family_settings.numbers = {{"lr", [&] { return traced->rate(); },
-                              [&](double rate) { traced->set_rate(rate); }}};
+  family_settings.numbers = {
+      {"lr", [&] { return traced->rate(); }, [&](double rate) { traced->set_rate(rate); }}};
   const auto example_at = [&](double rate) {
     step(eager, xy, rate);
     return example(xy[0], xy[1]).with("lr", rate);
@@ -253,8 +254,8 @@ TEST(FamilyNumbers, ANumberIsCalledByItsLine) {
   std::vector<CaptureBase> examples;
   TraceSettings settings{{.source_lines = true}};
   settings.seen_once = true;
-  for (const auto& [rows, number] : std::vector<std::pair<int64_t, double>>{
-           {3, 0.5}, {4, 0.1}, {5, 0.3}, {5, 0.7}}) {
+  for (const auto& [rows, number] :
+       std::vector<std::pair<int64_t, double>>{{3, 0.5}, {4, 0.1}, {5, 0.3}, {5, 0.7}}) {
     scale = number;
     examples.push_back(trace(settings, program, torch::randn({rows, 4})));
   }
@@ -339,10 +340,10 @@ struct Decoder {
 
 auto decoder_family(const Decoder& decoder) {
   const auto token = [] { return torch::randn({2, 1, 6}); };
-  return trace_family({.names = {"past"}}, [&decoder](const at::Tensor& x) { return decoder(x); },
-                      example(token()).after([&] { decoder.decode(111); }),
-                      example(token()).after([&] { decoder.decode(2); }), example(token()),
-                      example(token()));
+  return trace_family(
+      {.names = {"past"}}, [&decoder](const at::Tensor& x) { return decoder(x); },
+      example(token()).after([&] { decoder.decode(111); }),
+      example(token()).after([&] { decoder.decode(2); }), example(token()), example(token()));
 }
 
 TEST(FamilyState, ACacheThatGrowsIsAFamilyOverItsSize) {
@@ -413,9 +414,9 @@ TEST(FamilyState, AListOfPastValues) {
     for (int i = 0; i < 60; ++i) program(torch::rand({3}));
   };
   const auto x = [] { return torch::rand({3}); };
-  const auto family = trace_family(
-      {.names = {"past"}}, program, example(x()).after(run),
-      example(x()).after([&] { past = torch::rand({2}); }), example(x()), example(x()));
+  const auto family = trace_family({.names = {"past"}}, program, example(x()).after(run),
+                                   example(x()).after([&] { past = torch::rand({2}); }),
+                                   example(x()), example(x()));
   at::Tensor expected = past;
   for (int i = 0; i < 50; ++i) {
     const at::Tensor now = x();

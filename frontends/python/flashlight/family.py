@@ -121,15 +121,16 @@ class Family:
         self._given = dict(given or {})
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        if self._captures:
-            tensors, structure = flatten((tuple(inputs), kwargs), "arguments")
-            if not self._native.numbers:
-                self._tensors(inputs, kwargs)  # tells of other arguments
-            text = structure.text()
-        else:  # the family may be one of C++
-            tensors, text = self._tensors(inputs, kwargs), self._native.argument_structure
-        results = self._native.call(tensors, text, self._numbers_now())
+        tensors, structure = self._flattened(inputs, kwargs)
+        results = self._native.call(tensors, structure, self._numbers_now())
         return self._results().unflatten(results)
+
+    def _flattened(self, inputs, kwargs) -> tuple[list, str]:
+        """The tensors, and the structure as text: with the numbers that are there."""
+        if self._captures and self._native.numbers:
+            tensors, structure = flatten((tuple(inputs), kwargs), "arguments")
+            return tensors, structure.text()
+        return self._tensors(inputs, kwargs), self._native.argument_structure  # tells of others
 
     def _numbers_now(self) -> dict[str, float]:
         return {**_read(self._numbers), **self._given}
@@ -249,10 +250,9 @@ class CompiledFamily:
         self._programs = _flashlight.FamilyPrograms(family._native, backend, options)
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        tensors = self._family._tensors(inputs, kwargs)
-        sizes = self._family._native.sizes_of_call(tensors)
-        program = self._programs.at(sizes)
-        return self._family._results().unflatten(program.run(tensors))
+        tensors, structure = self._family._flattened(inputs, kwargs)
+        results = self._programs.call(tensors, structure, self._family._numbers_now())
+        return self._family._results().unflatten(results)
 
     @property
     def programs(self) -> int:

@@ -407,6 +407,13 @@ class NumbersTest(unittest.TestCase):
             schedules[1].step()
         for ours, theirs in zip(model.parameters(), eager.parameters()):
             self.assertTrue(torch.equal(ours, theirs))
+        fast = family.compile("mosaic")
+        for i, x in enumerate(batches[-4:]):
+            optimizer.param_groups[0]["lr"] = eager_optimizer.param_groups[0]["lr"] = 0.01 / (i + 1)
+            torch.testing.assert_close(fast(x), eager_step(x), rtol=1e-4, atol=1e-5)
+        self.assertLessEqual(fast.programs, 3)  # sizes, not rates
+        for ours, theirs in zip(model.parameters(), eager.parameters()):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
 
     def test_sgd_under_a_schedule_with_clipping(self):
         self.check_training(lambda p: torch.optim.SGD(p, 0.05, momentum=0.9))

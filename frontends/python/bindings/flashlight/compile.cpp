@@ -108,10 +108,12 @@ void add_compile(py::module_& module) {
           [](const FamilyBase& family, const std::string& backend, const py::dict& options) {
             return std::make_unique<FamilyPrograms>(family, compile_settings(backend, options));
           }))
-      .def("at",
-           [](FamilyPrograms& programs, const composit::SizeValues& sizes) {
-             return unlocked(
-                 [&] { return std::const_pointer_cast<CompiledCapture>(programs.at(sizes)); });
+      .def("call",
+           [](FamilyPrograms& programs, const Tensors& arguments, const std::string& structure,
+              const composit::NumberValues& numbers) {
+             const FlatValues values{arguments, parse_structure(structure)};
+             programs.family().expect_arguments(values.structure);
+             return unlocked([&] { return programs.call(values, numbers).tensors; });
            })
       .def("__len__", &FamilyPrograms::size)
       .def_property_readonly("compilations", &FamilyPrograms::compilations);

@@ -90,16 +90,15 @@ void add_family(py::module_& module) {
              return unlocked([&] { return f.sizes_of_call(arguments); });
            })
       .def("at", &FamilyBase::at)
-      .def_property_readonly("numbers",
-                             [](const FamilyBase& family) {
-                               std::map<std::string, NumberRow> rows;
-                               for (const composit::Family& one : family.cases().cases)
-                                 for (const composit::FreeNumber& number : one.numbers)
-                                   rows.emplace(number.name,
-                                                NumberRow(composit::name(number.origin),
-                                                          number.shown));
-                               return rows;
-                             })
+      .def_property_readonly(
+          "numbers",
+          [](const FamilyBase& family) {
+            std::map<std::string, NumberRow> rows;
+            for (const composit::Family& one : family.cases().cases)
+              for (const composit::FreeNumber& number : one.numbers)
+                rows.emplace(number.name, NumberRow(composit::name(number.origin), number.shown));
+            return rows;
+          })
       .def("with_numbers", &FamilyBase::with)
       .def("call",
            [](const FamilyBase& family, const Tensors& arguments, const std::string& structure,
