@@ -253,7 +253,7 @@ Causes with_family_causes(Causes others) {
        a_range_of_two},
       {"[load] …: expected a capture, received a family, which load_family reads",
        loaded_as_a_capture}});
-  return others;
+  return with_number_causes(std::move(others));
 }
 
 }  // namespace flashlight::test

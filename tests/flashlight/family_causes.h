@@ -6,5 +6,7 @@
 namespace flashlight::test {
 
 Causes with_family_causes(Causes others);
+// Of those about their numbers and their state.
+Causes with_number_causes(Causes others);
 
 }  // namespace flashlight::test
