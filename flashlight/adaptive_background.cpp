@@ -24,6 +24,8 @@ bool has_value_sizes(const FamilyBase& family) {
 std::string reason_to_compile_each(const FamilyBase& family) {
   if (const auto numbers = numbers_of(family.cases()); !numbers.empty())
     return "'" + numbers.begin()->first + "' differs from call to call";
+  if (const auto& names = family.state_names(); !names.empty())
+    return "the program makes '" + names.front() + "' anew in each call";
   const std::vector<composit::ScanShape>& loops = family.cases().scans;
   return loops.empty() ? "" : print(loops.front()) + "; each number of them is compiled for itself";
 }

@@ -5,10 +5,12 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "composit/family/saved_family.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/error.h"
+#include "composit/ir/literal.h"
 #include "composit/passes/drop_no_ops.h"
 #include "flashlight/difference.h"
 #include "flashlight/family_maker.h"
@@ -30,6 +32,8 @@ namespace {
 
 // The most bound captures that a family keeps.
 constexpr size_t kMostBound = 64;
+// The property of a saved family that says which call is the next one.
+constexpr const char* kNextCall = "next call of the family";
 
 bool same_bits(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
@@ -52,7 +56,8 @@ struct FamilyBase::State {
 
   mutable std::mutex mutex;
   mutable std::map<SizeValues, CaptureBase> bound;  // waiting for their numbers, if there are any
-  mutable int64_t calls = 0;                        // of the family
+  mutable std::mutex counting;                      // held by a call that counts
+  mutable std::optional<int64_t> next_call;         // nothing: not known
 };
 
 namespace {
@@ -157,7 +162,7 @@ FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& 
   state_->examples = std::move(examples);
   state_->numbers = std::move(numbers);
   state_->numbers.resize(state_->examples.size());
-  state_->runs = static_cast<int64_t>(state_->examples.size());
+  state_->next_call = state_->runs = static_cast<int64_t>(state_->examples.size());
   state_->settings = settings;
 }
 
@@ -265,17 +270,16 @@ void FamilyBase::expect_arguments(const Structure& structure) const {
 }
 
 FlatValues FamilyBase::call(const FlatValues& arguments) const {
-  state_->state.expect_held();
   const CaptureBase capture = open_at(sizes_of_call(arguments.tensors));
   const std::vector<std::string> names = number_names();
-  if (names.empty() && composit::numbers_of(state_->cases).empty())
-    return capture.call(arguments.tensors);
-  const std::vector<double> numbers = numbers_of_next_call(arguments.structure);
-  NumberValues values;
-  for (size_t i = 0; i < names.size(); ++i) values.emplace(names[i], numbers[i]);
-  values.emplace(composit::kCalls, 0);  // read by nobody, if it was not among them
-  return {FamilyMaker::replay(capture, arguments.tensors, values),
-          FamilyMaker::inside(capture).results};
+  return run_call(arguments.structure, [&](const std::vector<double>& numbers) {
+    if (composit::numbers_of(state_->cases).empty()) return capture.call(arguments.tensors);
+    NumberValues values;
+    for (size_t i = 0; i < names.size(); ++i) values.emplace(names[i], numbers[i]);
+    values.emplace(composit::kCalls, 0);  // read by nobody, if it was not among them
+    return FlatValues{FamilyMaker::replay(capture, arguments.tensors, values),
+                      FamilyMaker::inside(capture).results};
+  });
 }
 
 std::vector<std::string> FamilyBase::number_names() const {
@@ -285,18 +289,25 @@ std::vector<std::string> FamilyBase::number_names() const {
   return names;
 }
 
-std::vector<double> FamilyBase::numbers_of_next_call(const Structure& arguments) const {
+FlatValues FamilyBase::run_call(const Structure& arguments, const Run& run) const {
+  state_->state.expect_held();
   NumberValues values = numbers_now(arguments);
-  std::vector<double> numbers;
-  for (const std::string& name : number_names()) {
-    if (name == composit::kCalls && !values.contains(name)) {
-      const std::lock_guard lock(state_->mutex);
-      const auto first = static_cast<int64_t>(state_->examples.size());
-      values[name] = static_cast<double>(first + state_->calls++);
-    }
-    numbers.push_back(values.at(name));
+  const std::vector<std::string> names = number_names();
+  const bool counts = std::count(names.begin(), names.end(), composit::kCalls) > 0 &&
+                      !values.contains(composit::kCalls);
+  std::unique_lock<std::mutex> one_after_the_other;
+  if (counts) {
+    one_after_the_other = std::unique_lock(state_->counting);
+    if (!state_->next_call)
+      throw UserError("[family] expected the number of the call, which the saved family does not "
+                      "say: give it, as in `family.with({{\"calls\", 3.0}})`");
+    values[composit::kCalls] = static_cast<double>(*state_->next_call);
   }
-  return numbers;
+  std::vector<double> numbers;
+  for (const std::string& name : names) numbers.push_back(values.at(name));
+  FlatValues results = run(numbers);
+  if (counts) ++*state_->next_call;
+  return results;
 }
 
 CaptureBase FamilyBase::with_number_inputs_at(const SizeValues& sizes) const {
@@ -305,9 +316,9 @@ CaptureBase FamilyBase::with_number_inputs_at(const SizeValues& sizes) const {
                                          composit::bind_sizes(there.family, sizes), number_names());
 }
 
-std::string FamilyBase::growing_state() const {
-  const auto& growing = state_->state.growing();
-  return growing.empty() ? "" : growing.front();
+const std::vector<std::string>& FamilyBase::state_names() const { return state_->state.names(); }
+const std::vector<std::string>& FamilyBase::growing_state() const {
+  return state_->state.growing();
 }
 
 FlatValues FamilyBase::call(const std::vector<at::Tensor>& arguments) const {
@@ -408,7 +419,7 @@ CheckReport FamilyBase::check_flat(const FlatValues& values) const {
   CheckReport report;
   if (!state_->state.empty()) {
     report.error = "the program keeps state that it makes anew in each call ('" +
-                   state_->state.name() +
+                   state_->state.names().front() +
                    "'), and a run would go on from its own: extend the "
                    "family with an example instead";
     return report;
@@ -454,13 +465,20 @@ void FamilyBase::save(const std::filesystem::path& folder) const {
       throw UserError("[save] the program leaves gradients in '.grad'; return them instead");
     examples.push_back(FamilyMaker::saved(example));
   }
-  composit::save(composit::with_family(std::move(examples), state_->cases), folder);
+  if (const auto& growing = growing_state(); !growing.empty())
+    throw UserError("[save] expected state that keeps its size, received '" + growing.front() +
+                    "', which grows from call to call");
+  composit::SavedCapture saved = composit::with_family(std::move(examples), state_->cases);
+  if (state_->next_call) saved.properties[kNextCall] = std::to_string(*state_->next_call);
+  composit::save(saved, folder);
 }
 
 FamilyBase FamilyBase::load(const std::filesystem::path& folder) {
   const composit::SavedCapture saved = composit::load(folder);
   auto state = std::make_shared<State>();
   state->cases = composit::family_of(saved);
+  if (const auto next = saved.properties.find(kNextCall); next != saved.properties.end())
+    state->next_call = composit::parse_int(next->second);
   state->examples.push_back(FamilyMaker::of_saved(saved, folder));
   for (const composit::SavedCapture& further : saved.cases)
     state->examples.push_back(FamilyMaker::of_saved(further, folder));

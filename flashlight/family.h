@@ -107,16 +107,19 @@ class FamilyBase {
   // The present numbers: those of `with`, those among arguments of this structure, and what
   // FamilySettings::numbers reads. UserError where one is not known.
   composit::NumberValues numbers_now(const Structure& arguments) const;
-  // The numbers of the next call, for compiled code: the present ones, in the order of
-  // `number_names`. Counts as a call where calls are counted.
-  std::vector<double> numbers_of_next_call(const Structure& arguments) const;
+  // Runs `run` as the next call, with the present numbers in the order of `number_names`. Where
+  // calls are counted they come one after the other, and one that throws does not count. UserError
+  // where the program has put other tensors in the place of its state.
+  using Run = std::function<FlatValues(const std::vector<double>& numbers)>;
+  FlatValues run_call(const Structure& arguments, const Run& run) const;
   // Numbers that callers give or that are counted, by name.
   std::vector<std::string> number_names() const;
   // A capture at these sizes whose further arguments are the numbers, float64 tensors without axes.
   // UserError as of `at`, and of composit::with_number_inputs.
   CaptureBase with_number_inputs_at(const composit::SizeValues& sizes) const;
-  // The name of state that has another size after each call; empty: there is none.
-  std::string growing_state() const;
+  // Names of state that the program makes anew in each call, and of such that has another size then.
+  const std::vector<std::string>& state_names() const;
+  const std::vector<std::string>& growing_state() const;
   // UserError where these are not of the structure of the examples' arguments, but for numbers.
   void expect_arguments(const Structure& structure) const;
 

@@ -79,8 +79,8 @@ std::vector<Graph> shown_of(const FamilyBase& family, const CaseNumbers& numbers
 FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size_t most)
     : family_(std::move(family)), settings_(std::move(settings)), most_(std::max<size_t>(most, 1)) {
   expect_no_value_sizes(family_.cases());
-  if (const std::string name = family_.growing_state(); !name.empty())
-    throw UserError("[compile] expected state that keeps its size, received '" + name +
+  if (const auto& growing = family_.growing_state(); !growing.empty())
+    throw UserError("[compile] expected state that keeps its size, received '" + growing.front() +
                     "', which grows from call to call: pass it as an argument and return it");
 }
 FamilyPrograms::~FamilyPrograms() = default;
@@ -114,10 +114,14 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& size
 FlatValues FamilyPrograms::call(const FlatValues& arguments,
                                 const composit::NumberValues& numbers) {
   const auto program = at(family_.sizes_of(arguments.tensors));
-  std::vector<at::Tensor> tensors = arguments.tensors;
-  for (const double number : family_.with(numbers).numbers_of_next_call(arguments.structure))
-    tensors.push_back(at::scalar_tensor(number, at::kDouble));
-  return {.tensors = program->run(tensors), .structure = program->result_structure()};
+  return family_.with(numbers).run_call(
+      arguments.structure, [&](const std::vector<double>& numbers_now) {
+        std::vector<at::Tensor> tensors = arguments.tensors;
+        for (const double number : numbers_now)
+          tensors.push_back(at::scalar_tensor(number, at::kDouble));
+        return FlatValues{.tensors = program->run(tensors),
+                          .structure = program->result_structure()};
+      });
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues& sizes) {

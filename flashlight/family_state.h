@@ -19,9 +19,8 @@ class FamilyState {
   static FamilyState of(std::vector<CaptureBase>& examples);
 
   bool empty() const { return names_.empty(); }
-  // Of the first such state.
-  const std::string& name() const { return names_.front(); }
-  // Names of the state that has another size after a call.
+  const std::vector<std::string>& names() const { return names_; }
+  // Of the state that has another size after a call.
   const std::vector<std::string>& growing() const { return growing_; }
   // UserError where the program has put other tensors in the place of what its last run left: it
   // was reset, or has gone on by itself.

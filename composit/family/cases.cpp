@@ -21,6 +21,11 @@ void expect_numbers_shown(const Cases& cases, const NumbersShown& numbers) {
       throw UserError("[unify] '" + leaf.name +
                       "' differs between examples, and no number of an operator follows from it: "
                       "what it decides is not seen; pass it as a tensor");
+  for (const Family& family : cases.cases)
+    if (!all.empty() && !family.value_sizes.empty())
+      throw UserError("[unify] '" + family.value_sizes[0].name +
+                      "' depends on values, in a program whose number '" + all.begin()->first +
+                      "' differs between calls: only one of both is supported");
   for (size_t c = 0; c < cases.cases.size() && cases.cases.size() > 1 && !all.empty(); ++c) {
     std::vector<size_t> members;
     for (size_t i = 0; i < cases.case_of_example.size(); ++i)

@@ -112,6 +112,42 @@ TEST(FamilyNumbers, AdamWUnderAScheduleWithClipping) {
   expect_training_goes_on<torch::optim::AdamW>(torch::optim::AdamWOptions(0.1).weight_decay(0.02));
 }
 
+// A step that counts its calls in its numbers.
+struct Counting {
+  mutable int64_t calls = 0;
+  at::Tensor operator()(const at::Tensor& x) const {
+    ++calls;
+    if ((x.sum() > 100).item<bool>()) return x;  // a guard
+    return x / (1 - std::pow(0.9, static_cast<double>(calls))) * 0.9;
+  }
+};
+
+TEST(FamilyNumbers, CallsThatAreRefusedDoNotCount) {
+  torch::NoGradGuard no_grad;
+  const Counting program;
+  const auto x = [](int64_t rows) { return torch::rand({rows, 2}); };
+  const auto family = trace_family([&program](const at::Tensor& y) { return program(y); },
+                                   example(x(3)), example(x(4)), example(x(6)));
+  const auto expect_call = [&](const auto& call, int64_t number) {
+    const at::Tensor y = x(5);
+    const Counting eager{number};
+    EXPECT_TRUE(torch::equal(call(y), eager(y))) << number;
+  };
+  expect_call(family, 3);
+  EXPECT_THROW(family(x(4) + 100), composit::UserError);
+  EXPECT_THROW(family(x(9)), composit::UserError);
+  expect_call(family, 4);
+  expect_call(family.with({{"calls", 11.0}}), 11);
+  expect_call(family, 5);
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "counting_family";
+  std::filesystem::remove_all(folder);
+  family.save(folder);
+  const auto loaded = load_family(folder);
+  expect_call([&](const at::Tensor& y) { return loaded(y).at(0); }, 6);
+  expect_call([&](const at::Tensor& y) { return loaded.with({{"calls", 2.0}})(y).at(0); }, 2);
+  EXPECT_EQ(composit::print(loaded.family()), composit::print(family.family()));
+}
+
 TEST(FamilyNumbers, SgdUnderAScheduleWithClipping) {
   expect_training_goes_on<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9));
 }
