@@ -117,7 +117,8 @@ class FamilyBase {
   // A capture at these sizes whose further arguments are the numbers, float64 tensors without axes.
   // UserError as of `at`, and of composit::with_number_inputs.
   CaptureBase with_number_inputs_at(const composit::SizeValues& sizes) const;
-  // Names of state that the program makes anew in each call, and of such that has another size then.
+  // Names of state that the program makes anew in each call, and of such that has another size
+  // then.
   const std::vector<std::string>& state_names() const;
   const std::vector<std::string>& growing_state() const;
   // UserError where these are not of the structure of the examples' arguments, but for numbers.

@@ -1,6 +1,7 @@
 #include "tracer/guard_message.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tracer/replay.h"
 
@@ -39,6 +40,16 @@ bool is_norm(const Node* source) {
 }
 
 }  // namespace
+
+bool same_number(const c10::IValue& value, const c10::Scalar& expected) {
+  if (value.isBool()) return expected.isBoolean() && value.toBool() == expected.toBool();
+  if (value.isInt()) return expected.isIntegral(false) && value.toInt() == expected.toLong();
+  if (value.isDouble())
+    return expected.isFloatingPoint() && std::bit_cast<uint64_t>(value.toDouble()) ==
+                                             std::bit_cast<uint64_t>(expected.toDouble());
+  return value.isComplexDouble() && expected.isComplex() &&
+         value.toComplexDouble() == expected.toComplexDouble();
+}
 
 std::string number_differs(const Plan::Impl& plan, const Step& step, const std::string& expected,
                            const std::string& received) {

@@ -9,6 +9,8 @@
 
 namespace flashlight::tracer {
 
+// Numbers are equal when their bits are: NaN equals NaN.
+bool same_number(const c10::IValue& value, const c10::Scalar& expected);
 // `step` gives a number, or compares values.
 std::string number_differs(const Plan::Impl& plan, const Step& step, const std::string& expected,
                            const std::string& received);

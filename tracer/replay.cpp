@@ -26,17 +26,6 @@ namespace {
 
 using composit::UserError;
 
-// Numbers are equal when their bits are: NaN equals NaN.
-bool same_number(const c10::IValue& value, const c10::Scalar& expected) {
-  if (value.isBool()) return expected.isBoolean() && value.toBool() == expected.toBool();
-  if (value.isInt()) return expected.isIntegral(false) && value.toInt() == expected.toLong();
-  if (value.isDouble())
-    return expected.isFloatingPoint() && std::bit_cast<uint64_t>(value.toDouble()) ==
-                                             std::bit_cast<uint64_t>(expected.toDouble());
-  return value.isComplexDouble() && expected.isComplex() &&
-         value.toComplexDouble() == expected.toComplexDouble();
-}
-
 class Run {
  public:
   Run(const Plan::Impl& plan, const std::vector<at::Tensor>& inputs, const Plan::Observer& observer,

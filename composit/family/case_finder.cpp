@@ -239,10 +239,11 @@ std::pair<Fork, CaseFinder::Members> CaseFinder::fork(const Members& members, co
   const std::string both = "examples " + numbers_text(parts[0]) + " and " + numbers_text(parts[1]);
   const std::string what = both + " part at " + place;
   if (reads_number(examples_[members[0]], common))
-    throw UserError("[unify] " + both + " read other numbers at " + place +
-                    ": write the comparison that decides with operators, as `(x > 0).item<bool>()`, or "
-                    "state what the program asks of the number as a predicate: '> 0', or 'any' "
-                    "where it compares it with nothing");
+    throw UserError(
+        "[unify] " + both + " read other numbers at " + place +
+        ": write the comparison that decides with operators, as `(x > 0).item<bool>()`, or "
+        "state what the program asks of the number as a predicate: '> 0', or 'any' "
+        "where it compares it with nothing");
   Family before_fork = before(members, common);
   const std::vector<SizeLeaf> leaves = leaves_of(members, before_fork);
   for (size_t p = 0; p < (parts.size() == 2 ? 1 : parts.size()); ++p) {

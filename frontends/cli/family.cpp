@@ -24,6 +24,12 @@ struct Values {
   composit::NumberValues numbers;
 };
 
+std::string list_of_names(const std::map<std::string, composit::NumberOrigin>& numbers) {
+  std::string text;
+  for (const auto& [name, origin] : numbers) text += (text.empty() ? ", or numbers " : ", ") + name;
+  return text;
+}
+
 Values values_of(const std::vector<std::string>& texts, const composit::Cases& family) {
   const auto known = composit::numbers_of(family);
   Values values;
@@ -38,7 +44,8 @@ Values values_of(const std::vector<std::string>& texts, const composit::Cases& f
     else if (!known.contains(name) && size)
       values.sizes[name] = *size;
     else
-      throw UserError("[bind] expected sizes as tokens=96, received '" + text + "'");
+      throw UserError("[bind] expected sizes as tokens=96" + list_of_names(known) + ", received '" +
+                      text + "'");
   }
   return values;
 }
