@@ -201,7 +201,11 @@ SizeValues FamilyBase::sizes_of_call(const std::vector<at::Tensor>& arguments) c
 }
 
 void FamilyBase::extend_at(const FlatValues& arguments) {
-  NumberValues numbers = with_present(state_->settings.numbers, numbers_);
+  NumberValues numbers;
+  for (const FamilyNumber& number : state_->settings.numbers)
+    if (const auto given = numbers_.find(number.name); given != numbers_.end())
+      numbers.insert(*given);
+  numbers = with_present(state_->settings.numbers, std::move(numbers));
   if (composit::numbers_of(state_->cases).contains(composit::kCalls))
     numbers[composit::kCalls] = static_cast<double>(state_->runs);
   ++state_->runs;
@@ -223,6 +227,7 @@ void FamilyBase::extend(CaptureBase example, NumberValues given) {
       unified(examples, numbers, {.names = names, .predicates = state_->cases.predicates});
   if (state_->settings.replay_examples) expect_results_again(cases, examples);
   const std::lock_guard lock(state_->mutex);
+  if (state_->next_call) ++*state_->next_call;
   state_->examples = std::move(examples);
   state_->numbers = std::move(numbers);
   state_->state = std::move(state);

@@ -42,6 +42,10 @@ NumberValues FamilyBase::numbers_now(const Structure& arguments) const {
       throw UserError("[family] expected the number '" + name +
                       "': " + "give it, as in `family.with({{\"" + name + "\", 0.1}})`");
   }
+  for (const composit::Family& family : state_->cases.cases)
+    for (const composit::FreeNumber& number : family.numbers)
+      if (const auto value = numbers.find(number.name); value != numbers.end())
+        composit::expect_kind(number, value->second);
   return numbers;
 }
 

@@ -229,7 +229,7 @@ class Binder {
   const Family& family_;
   const Graph& graph_;
   const std::vector<int64_t>& value_sizes_;
-  const NumberOfUse& number_of_;
+  const NumberOfUse number_of_;
   std::map<const Node*, std::vector<const NumberUse*>> uses_;
   FlatMap<const Node*, LazyTensors> values_;
   FlatMap<const Node*, NodePtr> nodes_;
@@ -428,6 +428,7 @@ void expect_numbers(const Family& family, const NumberValues& numbers) {
                       place_of_use(number.name) + ": only a call of the family knows it");
     if (!numbers.contains(number.name))
       throw UserError("[bind] expected a number '" + number.name + "'" + place_of_use(number.name));
+    expect_kind(number, numbers.at(number.name));
   }
   for (const auto& [name, number] : numbers)
     if (std::none_of(family.numbers.begin(), family.numbers.end(),

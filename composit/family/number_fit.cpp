@@ -18,7 +18,6 @@ std::set<double> constants_near(double estimate) {
   if (!std::isfinite(estimate) || estimate == 0) return constants;
   for (int digits = 1; digits <= kWritten; ++digits) constants.insert(rounded(estimate, digits));
   constants.erase(0);
-  constants.erase(1);  // the formula without it is simpler
   return constants;
 }
 
@@ -91,25 +90,30 @@ class NumberFitter {
     for (const double constant : constants_near(estimate))
       add(make(NumberFormula(constant)), kOneConstant);
   }
+  // The same for a factor: without one the formula is simpler.
+  template <class Make>
+  void add_with_factor(double estimate, Make make) {
+    for (const double constant : constants_near(estimate))
+      if (std::abs(constant) != 1) add(make(NumberFormula(constant)), kOneConstant);
+  }
 
   void add_constants(const NumberFormula& x) {
     using F = NumberFormula;
     const std::vector<double>& xs = leaf_->values;
     const double v = values_[0], w = xs[0];
     const F one(1.0);
-    add(one - x, kOneConstant);
     add(one / x, kOneConstant);
     add(x * x, kOneConstant);
     add(sqrt(x), kOneConstant);
-    add_with(v / w, [&](F c) { return c * x; });
-    add_with(w / v, [&](F c) { return x / c; });
+    add_with_factor(v / w, [&](F c) { return c * x; });
+    add_with_factor(w / v, [&](F c) { return x / c; });
     add_with(v - w, [&](F c) { return x + c; });
     add_with(v + w, [&](F c) { return c - x; });
-    add_with((1 - v) / w, [&](F c) { return one - c * x; });
-    add_with(w / (1 - v), [&](F c) { return one - x / c; });
-    add_with(v * w, [&](F c) { return c / x; });
-    add_with(-v / w, [&](F c) { return -(c * x); });
-    add_with(-w / v, [&](F c) { return -(x / c); });
+    add_with_factor((1 - v) / w, [&](F c) { return one - c * x; });
+    add_with_factor(w / (1 - v), [&](F c) { return one - x / c; });
+    add_with_factor(v * w, [&](F c) { return c / x; });
+    add_with_factor(-v / w, [&](F c) { return -(c * x); });
+    add_with_factor(-w / v, [&](F c) { return -(x / c); });
     add_quotient(x);
   }
 
@@ -207,6 +211,10 @@ std::vector<NumberFit> number_fits(const std::vector<double>& values,
   return NumberFitter(values, leaves, options).run();
 }
 
+bool are_whole(const std::vector<double>& values) {
+  return std::all_of(values.begin(), values.end(), [](double v) { return v == std::floor(v); });
+}
+
 std::optional<NumberValues> where_differ(const NumberFormula& a, const NumberFormula& b,
                                          const std::vector<NumberLeaf>& leaves) {
   constexpr int kPoints = 64;
@@ -221,6 +229,7 @@ std::optional<NumberValues> where_differ(const NumberFormula& a, const NumberFor
       // Whoever has shown floats may have no others.
       if ((are_floats || point % 2 == 0) && are_single(leaf.values))
         number = static_cast<float>(number);
+      if (are_whole(leaf.values)) number = std::round(number) + point;
       pace += 0.11;
     }
     const auto number_of = [&](const std::string& name) { return numbers.at(name); };

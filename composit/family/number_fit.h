@@ -45,6 +45,9 @@ std::vector<NumberFit> number_fits(const std::vector<double>& values,
                                    const std::vector<NumberLeaf>& leaves,
                                    const NumberFitOptions& options);
 
+// True for whole numbers alone: formulas are told apart at such alone, then.
+bool are_whole(const std::vector<double>& values);
+
 // Numbers between those that leaves had at which two formulas differ; nothing: none was found.
 using NumberValues = std::map<std::string, double>;
 std::optional<NumberValues> where_differ(const NumberFormula& a, const NumberFormula& b,

@@ -1,6 +1,7 @@
 #include "composit/family/numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "composit/family/family.h"
@@ -18,6 +19,18 @@ void add_numbers(const Graph& graph, std::vector<double>& numbers) {
       if (const auto number = real_number_of(attribute.value)) numbers.push_back(*number);
     for_each_region(*node, [&](const Region& region) { add_numbers(*region, numbers); });
   }
+}
+
+bool has_power(const NumberFormula& formula) {
+  return formula.kind() == NumberFormula::Kind::power ||
+         std::any_of(formula.arguments().begin(), formula.arguments().end(), has_power);
+}
+
+// True for n + k, c / (1 + n b): what proves little. Powers are none by accident.
+bool is_plain_count(const NumberFormula& formula) {
+  bool counts = false;
+  formula.for_each_name([&](const std::string& name) { counts = counts || name == kCalls; });
+  return counts && !has_power(formula);
 }
 
 std::string text_of(const NumberValues& numbers) {
@@ -48,6 +61,12 @@ NumbersShown NumbersShown::of(const std::vector<size_t>& examples) const {
   return some;
 }
 
+void expect_kind(const FreeNumber& number, double value) {
+  if (value == std::floor(value) || !are_whole(number.shown)) return;
+  throw UserError("[bind] " + text_of(NumberValues{{number.name, value}}) +
+                  ": all examples have whole numbers there; add one that has not");
+}
+
 NumberValues shown_numbers(const std::vector<FreeNumber>& numbers, size_t example) {
   NumberValues values;
   for (const FreeNumber& number : numbers) values[number.name] = number.shown.at(example);
@@ -66,10 +85,14 @@ NumberUnifier::NumberUnifier(const NumbersShown& shown, const Graph& first)
 }
 
 std::optional<NumberFormula> NumberUnifier::formula_for(const std::vector<double>& values,
-                                                        const std::string& place) {
+                                                        const std::string& place, bool by_sizes) {
+  // Sizes and other numbers rise by one from example to example now and then.
+  constexpr size_t kShownCounts = 5;
   if (const auto known = known_.find(values); known != known_.end()) return known->second;
   const std::vector<NumberFit> fits = number_fits(values, leaves_, options_);
   if (fits.empty()) return std::nullopt;
+  if (is_plain_count(fits[0].formula) && (by_sizes || values.size() < kShownCounts))
+    return std::nullopt;
   for (size_t i = 1; i < fits.size() && fits[i].rank == fits[0].rank; ++i)
     if (const auto at = where_differ(fits[0].formula, fits[i].formula, leaves_))
       throw UserError("[unify] " + place + " may be " + print(fits[0].formula) + " or " +

@@ -57,6 +57,9 @@ struct NumbersShown {
   NumbersShown of(const std::vector<size_t>& examples) const;
 };
 
+// UserError where all examples had whole numbers, and this one is none.
+void expect_kind(const FreeNumber& number, double value);
+
 // The numbers of an example by name.
 NumberValues shown_numbers(const std::vector<FreeNumber>& numbers, size_t example);
 
@@ -66,10 +69,11 @@ class NumberUnifier {
   // `first`: of the first example; its numbers are candidates for bases of powers.
   NumberUnifier(const NumbersShown& shown, const Graph& first);
 
-  // The formula of a number; nothing: there is none. `place` is its operator, for errors. UserError
-  // where several formulas fit.
+  // The formula of a number; nothing: there is none. `place` is its operator, for errors.
+  // `by_sizes`: examples of equal sizes never have other numbers; then it is not taken for a plain
+  // count of calls. UserError where several formulas fit.
   std::optional<NumberFormula> formula_for(const std::vector<double>& values,
-                                           const std::string& place);
+                                           const std::string& place, bool by_sizes);
   // A number that the program read from `tensor`, for formulas of later ones.
   NumberFormula add_read(const std::vector<double>& values, const LazyTensor& tensor,
                          const std::string& name);

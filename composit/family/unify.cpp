@@ -1,6 +1,7 @@
 #include "composit/family/unify.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -171,18 +172,12 @@ class Unifier {
     }
   }
 
-  // False: these are no numbers that differ, or they follow from none.
+  // False: these are no numbers that differ, or they follow from none. Integers may be sizes.
   bool unify_number(const Node& node, IntegerFormula::Of of, const std::string& name,
                     const std::vector<const Attribute*>& attributes) {
-    std::vector<double> values;
-    for (const Attribute* attribute : attributes) {
-      if (attribute->kind() != attributes[0]->kind()) return false;
-      const std::optional<double> number = real_number_of(*attribute);
-      if (!number || numbers_ == nullptr) return false;
-      values.push_back(*number);
-    }
-    if (std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; }))
-      return false;
+    std::optional<std::vector<double>> numbers = real_numbers(attributes);
+    if (!numbers) return false;
+    std::vector<double>& values = *numbers;
     const NodePtr& place = graphs_[0]->nodes()[*places_[0].find(&node)];
     if (of == IntegerFormula::Of::execution) {
       if (name != kRead.str()) return false;
@@ -191,12 +186,51 @@ class Unifier {
       family_.number_uses.push_back({place, name, read, std::move(values)});
       return true;
     }
-    std::optional<NumberFormula> formula =
-        numbers_->formula_for(values, describe(node, *names_) + ": '" + name + "'");
-    if (!formula && !follows_from_sizes(values))
-      formula = numbers_->add_source(values, name_in_source(node, name));
-    if (formula) family_.number_uses.push_back({place, name, *formula, std::move(values)});
+    if (!integers_of(*attributes[0]).empty()) return false;
+    return unify_number(place, name, std::move(values));
+  }
+
+  bool unify_number(const NodePtr& node, const std::string& name, std::vector<double> values) {
+    const bool by_sizes = follows_from_sizes(values);
+    const std::string what = describe(*node, *names_) + ": '" + name + "'";
+    std::optional<NumberFormula> formula = numbers_->formula_for(values, what, by_sizes);
+    if (formula && by_sizes) expect_no_size(what, print(*formula), values);
+    if (!formula && !by_sizes) formula = numbers_->add_source(values, name_in_source(*node, name));
+    if (formula) family_.number_uses.push_back({node, name, *formula, std::move(values)});
     return formula.has_value();
+  }
+
+  // The numbers of all examples, which differ; nothing: they are none, or equal.
+  std::optional<std::vector<double>> real_numbers(
+      const std::vector<const Attribute*>& attributes) const {
+    std::vector<double> values;
+    for (const Attribute* attribute : attributes) {
+      const std::optional<double> number = real_number_of(*attribute);
+      if (!number || numbers_ == nullptr || attribute->kind() != attributes[0]->kind())
+        return std::nullopt;
+      values.push_back(*number);
+    }
+    const bool equal =
+        std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
+    return equal ? std::nullopt : std::optional(std::move(values));
+  }
+
+  // A number that callers give and a size may happen to be the same in all examples.
+  void expect_no_size(const std::string& what, const std::string& formula,
+                      const std::vector<double>& values) const {
+    for (const FreeSize& size : family_.sizes)
+      for (const auto& [text, of] : std::vector<std::pair<std::string, double (*)(double)>>{
+               {"", [](double x) { return x; }},
+               {"1 / ", [](double x) { return 1 / x; }},
+               {"the root of ", [](double x) { return std::sqrt(x); }},
+               {"1 / the root of ", [](double x) { return 1 / std::sqrt(x); }}}) {
+        bool same = true;
+        for (size_t g = 0; g < values.size(); ++g)
+          same = same && of(static_cast<double>(size.shown[g])) == values[g];
+        if (same)
+          throw UserError("[unify] " + what + " may be " + formula + " or " + text + size.name +
+                          ", which differ elsewhere: add an example there");
+      }
   }
 
   // True if examples of equal sizes never have other numbers.
@@ -252,9 +286,21 @@ class Unifier {
       Values values;
       for (const Values& list : lists) values.push_back(list[position]);
       if (all_equal(values)) continue;
+      if (of == IntegerFormula::Of::attribute &&
+          follows_from_numbers(node, name, attributes, values))
+        continue;
       formulas.push_back({of, number, position, fitted(node, of, "'" + name + "'", values)});
       own_.emplace(values, formulas.back().formula);
     }
+  }
+
+  // An integer that follows from no size, but from numbers that are none.
+  bool follows_from_numbers(const Node& node, const std::string& name,
+                            const std::vector<const Attribute*>& attributes, const Values& values) {
+    std::optional<std::vector<double>> numbers = real_numbers(attributes);
+    if (!numbers || !fits(values, candidates(node, IntegerFormula::Of::attribute)).empty())
+      return false;
+    return unify_number(graphs_[0]->nodes()[*places_[0].find(&node)], name, std::move(*numbers));
   }
 
   // How the sizes of a node's results are found.

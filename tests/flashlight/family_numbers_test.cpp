@@ -322,6 +322,75 @@ TEST(FamilyNumbers, ANumberForEachSizeIsRefused) {
   }
 }
 
+// Sizes and numbers that rise by one from example to example are no counts of calls.
+TEST(FamilyNumbers, WhatRisesByOneIsNoCountOfCalls) {
+  torch::NoGradGuard no_grad;
+  const auto by_size = [](const at::Tensor& x) {
+    return x.sum(0) / static_cast<double>(x.size(0)) + x.slice(0, 0, x.size(0) - 1).sum(0);
+  };
+  const auto x = [](int64_t rows) { return torch::rand({rows, 3}); };
+  EXPECT_THROW(trace_family(by_size, example(x(2)), example(x(3)), example(x(4)), example(x(5)),
+                            example(x(6))),
+               composit::UserError);
+  const auto sliced = [](const at::Tensor& y) { return y.slice(0, 0, y.size(0) - 1).sum(0); };
+  const auto family = trace_family(sliced, example(x(2)), example(x(3)), example(x(4)));
+  EXPECT_TRUE(family.number_names().empty());
+  const at::Tensor y = x(2);
+  EXPECT_TRUE(torch::equal(family(y), sliced(y)));
+  double scale = 0;
+  const auto scaled = [&scale](const at::Tensor& z) { return z * ++scale; };
+  const auto three = trace_family(scaled, example(x(2)), example(x(2)), example(x(2)));
+  EXPECT_EQ(three.family().numbers.at(0).origin, composit::NumberOrigin::source);
+  scale = 0;
+  const auto five = trace_family(scaled, example(x(2)), example(x(2)), example(x(2)), example(x(2)),
+                                 example(x(2)));
+  const at::Tensor z = x(2);
+  EXPECT_TRUE(torch::equal(five(z), z * 6));
+}
+
+// A number that callers give and a size were the same in all examples.
+TEST(FamilyNumbers, ANumberThatMayBeASizeIsAskedFor) {
+  const auto program = [](const at::Tensor& x, double by) { return x.sum(0) / by; };
+  const auto x = [](int64_t rows) { return torch::rand({rows, 3}); };
+  try {
+    trace_family({.names = {"rows"}}, program, example(x(2), 2.0), example(x(3), 3.0),
+                 example(x(5), 5.0));
+    FAIL();
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("may be input_1 or rows"));
+  }
+}
+
+// An integer that is no size: a power, a step.
+TEST(FamilyNumbers, IntegersThatAreNoSizes) {
+  torch::NoGradGuard no_grad;
+  const auto program = [](const at::Tensor& x, int64_t power) {
+    return x.pow(power) * (power + 1);
+  };
+  const auto x = [](int64_t rows) { return torch::rand({rows, 3}); };
+  const auto family = trace_family(program, example(x(2), int64_t{3}), example(x(4), int64_t{7}),
+                                   example(x(7), int64_t{5}));
+  const at::Tensor y = x(5);
+  EXPECT_TRUE(torch::equal(family(y, int64_t{4}), program(y, 4)));
+}
+
+// In which precision a program adds 1 to a fraction, whole numbers do not show.
+TEST(FamilyNumbers, AFractionWhereAllExamplesAreWholeIsRefused) {
+  torch::NoGradGuard no_grad;
+  const auto program = [](const at::Tensor& x, float by) { return x * (by + 1); };
+  const auto x = [](int64_t rows) { return torch::rand({rows, 3}); };
+  const auto family =
+      trace_family(program, example(x(2), 3.0F), example(x(4), 7.0F), example(x(7), 5.0F));
+  const at::Tensor y = x(5);
+  EXPECT_TRUE(torch::equal(family(y, 4.0F), program(y, 4)));
+  try {
+    family(y, 4.3F);
+    FAIL();
+  } catch (const composit::UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("all examples have whole numbers there"));
+  }
+}
+
 // ---- numbers that the program reads -------------------------------------------------------------
 
 // Clipping as programs write it themselves: the norm is read and comes back as a factor.
