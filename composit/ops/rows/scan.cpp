@@ -66,7 +66,7 @@ static Expr log_add_exp(Expr x, Expr y) {
   return select(infinite, larger, larger + log1p(exp(-abs(x - y))));
 }
 
-static void add_sums(OperationTable& rows) {
+static void add_running_sums(OperationTable& rows) {
   rows.add({.schema = "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
             .kind = OpKind::reduction,
             .loops =
@@ -157,7 +157,7 @@ static void add_extrema(OperationTable& rows) {
 
 void add_scan_rows(OperationTable& rows) {
   add_recurrence(rows);
-  add_sums(rows);
+  add_running_sums(rows);
   add_extrema(rows);
 }
 

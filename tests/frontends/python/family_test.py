@@ -369,7 +369,7 @@ class NumbersTest(unittest.TestCase):
             optimizer.zero_grad()
             loss = model(x).pow(2).mean()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05, foreach=False)
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.05)
             NumbersTest.line = inspect.currentframe().f_lineno + 1
             optimizer.step()
             return loss.detach()
