@@ -21,7 +21,7 @@ std::string make_word(std::string_view text) {
   return word;
 }
 
-std::string numbered(std::string word, uint32_t number) {
+std::string with_number(std::string word, uint32_t number) {
   if (number > 0) word.append("_").append(std::to_string(number));
   return word;
 }
@@ -72,7 +72,7 @@ class Names::Maker {
     std::vector<uint32_t> next(names_.words_.size(), 0);
     for (Name& name : names_.names_) {
       uint32_t& number = next[name.word];
-      while (number > 0 && ids_.contains(numbered(names_.words_[name.word], number))) ++number;
+      while (number > 0 && ids_.contains(with_number(names_.words_[name.word], number))) ++number;
       name.number = number++;
     }
   }
@@ -103,7 +103,7 @@ std::string Names::of(const Node& node, size_t output) const {
   const size_t* first = first_.find(&node);
   if (first == nullptr || output >= node.outputs().size()) return "%?";
   const auto [word, number] = names_[*first + output];
-  return numbered("%" + words_[word], number);
+  return with_number("%" + words_[word], number);
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
