@@ -65,7 +65,9 @@ void expect_agreement(DType floats, Make make, size_t every = 1) {
         source_of(one->graph, {.name = "probe", .outline = false});
         batch.push_back(std::move(*one));
       } catch (const UserError& error) {
-        EXPECT_TRUE(std::string(error.what()).starts_with("[compile] no code for")) << error.what();
+        const std::string what = error.what();
+        if (what.starts_with("[" + operation->schema.name.str() + "]")) continue;  // for its dtype
+        EXPECT_TRUE(what.starts_with("[compile] no code for")) << what;
         ++refused;
       }
       if (batch.size() == kBatch) flush();
