@@ -31,11 +31,9 @@ class CompiledFamily<Result(Arguments...)> {
   // threads may call; while one compiles, the others wait.
   template <class... Values>
   Result operator()(Values&&... values) const {
-    FlatValues flat;
-    const std::tuple<std::decay_t<Arguments>...> tuple(std::forward<Values>(values)...);
-    flat.structure = flatten(tuple, flat.tensors);
-    programs_->family().expect_arguments(flat.structure);
-    const FlatValues results = programs_->call(flat);
+    const FlatValues results =
+        programs_->call(detail::flatten_for<std::tuple<std::decay_t<Arguments>...>>(
+            programs_->family(), std::forward<Values>(values)...));
     if constexpr (!std::is_void_v<Result>)
       return unflatten<Result>(results.structure, results.tensors);
   }

@@ -165,7 +165,7 @@ FamilyBase::Case FamilyBase::case_of(const SizeValues& sizes) const {
 }
 
 CaptureBase FamilyBase::at(const SizeValues& sizes) const {
-  if (composit::numbers_of(state_->cases).empty()) return open_at(sizes);
+  if (!composit::has_numbers(state_->cases)) return open_at(sizes);
   return merged_at(state_->cases, state_->examples, sizes, numbers_now({}));
 }
 
@@ -178,7 +178,7 @@ CaptureBase FamilyBase::open_at(const SizeValues& sizes) const {
     return FamilyMaker::open(there.example, there.family,
                              composit::bind_sizes(there.family, sizes));
   };
-  const CaptureBase capture = composit::numbers_of(state_->cases).empty()
+  const CaptureBase capture = !composit::has_numbers(state_->cases)
                                   ? merged_at(state_->cases, state_->examples, sizes, {})
                                   : open();
   if (state_->bound.size() >= kMostBound) state_->bound.erase(state_->bound.begin());

@@ -164,8 +164,6 @@ class FamilyBase {
   struct Comparison;
   // A capture that waits for its numbers; made once.
   CaptureBase open_at(const composit::SizeValues& sizes) const;
-  // Runs the program on these arguments, recorded.
-  CaptureBase capture_at(const FlatValues& arguments) const;
   Case case_number(size_t number) const;
   Case case_of(const composit::SizeValues& sizes) const;
   Comparison compared(const CaptureBase& there, composit::NumberValues numbers) const;
@@ -173,6 +171,21 @@ class FamilyBase {
   std::shared_ptr<State> state_;
   composit::NumberValues numbers_;  // of `with`
 };
+
+namespace detail {
+
+// The arguments of a call of the family, as a `Tuple` of the types that its program takes.
+// UserError where they are of another structure than the examples', but for numbers.
+template <class Tuple, class... Values>
+FlatValues flatten_for(const FamilyBase& family, Values&&... values) {
+  FlatValues flat;
+  const Tuple tuple(std::forward<Values>(values)...);
+  flat.structure = flatten(tuple, flat.tensors);
+  family.expect_arguments(flat.structure);
+  return flat;
+}
+
+}  // namespace detail
 
 template <class Signature = void>
 class Family;
@@ -231,11 +244,8 @@ class Family<Result(Arguments...)> : public FamilyBase {
  private:
   template <class... Values>
   FlatValues flatten_arguments(Values&&... values) const {
-    FlatValues flat;
-    const std::tuple<std::decay_t<Arguments>...> tuple(std::forward<Values>(values)...);
-    flat.structure = flatten(tuple, flat.tensors);
-    expect_arguments(flat.structure);
-    return flat;
+    return detail::flatten_for<std::tuple<std::decay_t<Arguments>...>>(
+        *this, std::forward<Values>(values)...);
   }
 };
 

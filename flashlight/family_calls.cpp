@@ -12,6 +12,7 @@ using composit::NumberValues;
 using composit::UserError;
 
 FamilyBase FamilyBase::with(NumberValues numbers) const {
+  if (numbers.empty()) return *this;
   const auto known = composit::numbers_of(state_->cases);
   FamilyBase other = *this;
   for (const auto& [name, number] : numbers) {
@@ -27,6 +28,7 @@ FamilyBase FamilyBase::with(NumberValues numbers) const {
 }
 
 NumberValues FamilyBase::numbers_now(const Structure& arguments) const {
+  if (!composit::has_numbers(state_->cases)) return {};
   const auto known = composit::numbers_of(state_->cases);
   NumberValues numbers = numbers_;
   for (const auto& [name, number] : numbers_of_arguments(arguments))
@@ -64,7 +66,7 @@ FlatValues FamilyBase::call(const FlatValues& arguments) const {
   const CaptureBase capture = open_at(sizes_of_call(arguments.tensors));
   const std::vector<std::string> names = number_names();
   return run_call(arguments.structure, [&](const std::vector<double>& numbers) {
-    if (composit::numbers_of(state_->cases).empty()) return capture.call(arguments.tensors);
+    if (!composit::has_numbers(state_->cases)) return capture.call(arguments.tensors);
     NumberValues values;
     for (size_t i = 0; i < names.size(); ++i) values.emplace(names[i], numbers[i]);
     values.emplace(composit::kCalls, 0);  // read by nobody, if it was not among them

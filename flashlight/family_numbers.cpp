@@ -5,11 +5,11 @@
 #include <set>
 
 #include "composit/ir/error.h"
-#include "composit/ir/literal.h"
 #include "tracer/replay.h"
 
 namespace flashlight {
 
+using composit::list_of_numbers;
 using composit::NumberOrigin;
 using composit::NumberValues;
 using composit::UserError;
@@ -17,15 +17,6 @@ using composit::UserError;
 namespace {
 
 constexpr std::string_view kPrefix = "input";
-
-std::string numbers_text(const std::vector<double>& numbers) {
-  std::string text;
-  for (const double number : numbers) {
-    text += text.empty() ? "" : ", ";
-    composit::append_float(text, number);
-  }
-  return text;
-}
 
 bool all_equal(const std::vector<double>& values) {
   return std::all_of(values.begin(), values.end(), [&](double v) { return v == values[0]; });
@@ -69,7 +60,7 @@ composit::NumbersShown numbers_shown(const std::vector<CaptureBase>& examples,
     }
     if (all_equal(leaf.values))
       throw UserError("[family] expected examples with several numbers '" + name + "', received " +
-                      numbers_text(leaf.values));
+                      list_of_numbers(leaf.values));
     shown.given.push_back(std::move(leaf));
   }
   std::vector<NumberValues> of_arguments;
@@ -104,8 +95,9 @@ NumbersOfRun::NumbersOfRun(const std::vector<FamilyNumber>& numbers, const Numbe
     if (before == chosen->second) continue;
     if (!number.set)
       throw UserError("[family] an example has " + number.name + " = " +
-                      numbers_text({chosen->second}) + ", and the program has " +
-                      numbers_text({before}) + ": set it there, or give a function that does");
+                      list_of_numbers(std::vector<double>{chosen->second}) +
+                      ", and the program has " + list_of_numbers(std::vector<double>{before}) +
+                      ": set it there, or give a function that does");
     number.set(chosen->second);
     put_back_.push_back([set = number.set, before] { set(before); });
   }
@@ -128,7 +120,7 @@ void add_number_lines(const composit::Family& family, const std::string& which,
       line += "a number that the program reads";
     else
       line += "a number that callers give";
-    lines.push_back(line + "; shown " + numbers_text(number.shown));
+    lines.push_back(line + "; shown " + list_of_numbers(number.shown));
   }
   for (const composit::NumberUse& use : family.number_uses)
     if (use.node->find_attribute(use.key) != nullptr)

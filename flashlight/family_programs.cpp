@@ -64,7 +64,7 @@ std::vector<Graph> shown_of(const FamilyBase& family, const CaseNumbers& numbers
   for (const size_t place : places_in(all.size())) {
     try {
       const composit::Family& first = cases.cases[numbers.at(0)];
-      graphs.push_back(composit::numbers_of(cases).empty()
+      graphs.push_back(!composit::has_numbers(cases)
                            ? composit::graph_at(cases, all[place])
                            : composit::with_number_inputs(
                                  first, composit::bind_sizes(first, all[place]), names));
@@ -93,7 +93,7 @@ std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const CaseNumbers& cases)
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::made(const SizeValues& sizes,
                                                             SharedUse shared) {
-  const CaptureBase capture = composit::numbers_of(family_.cases()).empty()
+  const CaptureBase capture = !composit::has_numbers(family_.cases())
                                   ? family_.at(sizes)
                                   : family_.with_number_inputs_at(sizes);
   auto code = std::make_shared<const CompiledCapture>(capture, settings_, std::move(shared));

@@ -14,23 +14,28 @@ using tracer::Recording;
 
 namespace {
 
-Recording* recording_of(const CaptureBase& example) {
-  return FamilyMaker::inside(example).recording.get();
+// By example: its recording, if it has the form of the last one's; else nullptr.
+std::vector<Recording*> recordings_of(const std::vector<CaptureBase>& examples) {
+  std::vector<Recording*> recordings;
+  const Recording* last = FamilyMaker::inside(examples.back()).recording.get();
+  for (const CaptureBase& example : examples) {
+    Recording* one = FamilyMaker::inside(example).recording.get();
+    const bool alike = last != nullptr && one != nullptr && same_form(*one, *last);
+    recordings.push_back(alike ? one : nullptr);
+  }
+  return recordings;
 }
 
 // What each example left and the next one read.
-std::vector<StateLink> links_of(const std::vector<CaptureBase>& examples) {
+std::vector<StateLink> links_of(const std::vector<Recording*>& recordings) {
   std::vector<StateLink> links;
-  Recording* last = recording_of(examples.back());
-  for (size_t i = 1; i < examples.size() && last != nullptr; ++i) {
-    const Recording *before = recording_of(examples[i - 1]), *after = recording_of(examples[i]);
-    if (before == nullptr || after == nullptr || !same_form(*before, *after)) continue;
-    if (!same_form(*after, *last)) continue;
-    for (const StateLink& link : find_links(*before, *after))
+  for (size_t i = 1; i < recordings.size(); ++i) {
+    if (recordings[i - 1] == nullptr || recordings[i] == nullptr) continue;
+    for (const StateLink& link : find_links(*recordings[i - 1], *recordings[i]))
       if (std::find(links.begin(), links.end(), link) == links.end()) links.push_back(link);
   }
   if (links.empty()) return links;
-  const auto sources = tracer::publish(*last, /*gradients=*/true).sources;
+  const auto sources = tracer::publish(*recordings.back(), /*gradients=*/true).sources;
   std::erase_if(links, [&](const StateLink& link) {
     return !std::binary_search(sources.begin(), sources.end(), link.source);
   });
@@ -41,14 +46,13 @@ std::vector<StateLink> links_of(const std::vector<CaptureBase>& examples) {
 
 FamilyState FamilyState::of(std::vector<CaptureBase>& examples) {
   FamilyState state;
-  const std::vector<StateLink> links = links_of(examples);
+  const std::vector<Recording*> recordings = recordings_of(examples);
+  const std::vector<StateLink> links = links_of(recordings);
   if (links.empty()) return state;
-  Recording& last = *recording_of(examples.back());
+  const Recording& last = *recordings.back();
   std::map<std::string, at::Tensor> tensors;
-  for (CaptureBase& example : examples) {
-    Recording* recording = recording_of(example);
-    if (recording != nullptr && same_form(*recording, last)) apply_links(*recording, links);
-  }
+  for (Recording* recording : recordings)
+    if (recording != nullptr) apply_links(*recording, links);
   for (const StateLink& link : links) {
     const std::string& name = last.inputs[last.records[link.source].index].name;
     const at::Tensor left = tensor_left(last, link.next);
@@ -63,11 +67,8 @@ FamilyState FamilyState::of(std::vector<CaptureBase>& examples) {
           {name, c10::weak_intrusive_ptr<c10::StorageImpl>(storage.getWeakStorageImpl()), left});
     tensors.emplace(name, left);
   }
-  for (CaptureBase& example : examples) {
-    Recording* recording = recording_of(example);
-    if (recording != nullptr && same_form(*recording, last))
-      example = FamilyMaker::published_again(example, tensors);
-  }
+  for (size_t i = 0; i < examples.size(); ++i)
+    if (recordings[i] != nullptr) examples[i] = FamilyMaker::published_again(examples[i], tensors);
   return state;
 }
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "composit/family/counting.h"
+#include "composit/family/numbers.h"
 #include "composit/ir/integers.h"
 #include "tracer/convert.h"
 #include "tracer/replay.h"
@@ -36,16 +36,6 @@ bool is_replaceable(const Difference& difference) {
   const Attribute *before = difference.before->find_attribute(difference.key),
                   *after = node.find_attribute(difference.key);
   return before != nullptr && after != nullptr && real_number_of(*before) && real_number_of(*after);
-}
-
-// Candidates for the base of a power.
-std::vector<double> bases_of(const composit::Graph& graph) {
-  std::vector<double> numbers;
-  for_each_node(graph, [&](const Node& node) {
-    for (const auto& [name, value] : node.attributes())
-      if (const auto number = real_number_of(value)) numbers.push_back(*number);
-  });
-  return composit::bases_of(numbers);
 }
 
 }  // namespace
@@ -88,7 +78,7 @@ CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
       }
       values[i].push_back(*number);
     }
-  const CountOptions plain{.bases = bases_of(graphs.back()), .python = python};
+  const CountOptions plain{.bases = composit::bases_of(graphs.back()), .python = python};
   CountOptions options = plain;
   // A count that is found in some numbers helps to find it in others.
   for (const auto& numbers : values)

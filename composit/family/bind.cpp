@@ -235,6 +235,13 @@ class Binder {
   FlatMap<const Node*, NodePtr> nodes_;
 };
 
+// The place of each node among all.
+FlatMap<const Node*, size_t> places_in(const Graph& graph) {
+  FlatMap<const Node*, size_t> places;
+  for (size_t n = 0; n < graph.nodes().size(); ++n) places.insert(graph.nodes()[n].get(), n);
+  return places;
+}
+
 // ---- inputs -------------------------------------------------------------------------------------
 
 std::string names_of(const Family& family) {
@@ -310,9 +317,7 @@ Binding bind_part(const Family& family, const Graph& part, const std::vector<Typ
 
 std::vector<int64_t> value_sizes_in(const Family& family, const Graph& graph) {
   const Graph plain = without_incidentals(graph);
-  FlatMap<const Node*, size_t> places;
-  const auto& nodes = family.example.nodes();
-  for (size_t n = 0; n < nodes.size(); ++n) places.insert(nodes[n].get(), n);
+  const FlatMap<const Node*, size_t> places = places_in(family.example);
   std::vector<int64_t> numbers;
   for (const ValueSize& size : family.value_sizes) {
     const size_t* place = places.find(size.value.node.get());
@@ -330,9 +335,7 @@ NumberValues numbers_in(const Family& family, const Graph& graph) {
   NumberValues numbers;
   if (family.number_uses.empty()) return numbers;
   const Graph plain = without_incidentals(graph);
-  FlatMap<const Node*, size_t> places;
-  const auto& nodes = family.example.nodes();
-  for (size_t n = 0; n < nodes.size(); ++n) places.insert(nodes[n].get(), n);
+  const FlatMap<const Node*, size_t> places = places_in(family.example);
   for (const NumberUse& use : family.number_uses) {
     if (use.formula.kind() != NumberFormula::Kind::named) continue;
     const size_t place = *places.find(use.node.get());

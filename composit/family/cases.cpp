@@ -45,7 +45,7 @@ void expect_numbers_shown(const Cases& cases, const NumbersShown& numbers) {
 // Ways that cannot be arms of one branch are refused before anybody calls.
 void expect_branches(const Cases& cases) {
   std::set<SizeValues> known;
-  if (!numbers_of(cases).empty())
+  if (has_numbers(cases))
     throw UserError(
         "[unify] numbers that differ between calls are not supported in a program that "
         "takes other ways at a bool: pass them as tensors");
@@ -126,6 +126,11 @@ Graph graph_at(const Cases& cases, const SizeValues& sizes, const NumberValues& 
     ways.push_back(composit::bind(family, sizes, own));
   }
   return merge_branches(ways);
+}
+
+bool has_numbers(const Cases& cases) {
+  return std::any_of(cases.cases.begin(), cases.cases.end(),
+                     [](const Family& family) { return !family.numbers.empty(); });
 }
 
 std::map<std::string, NumberOrigin> numbers_of(const Cases& cases) {

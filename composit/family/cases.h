@@ -69,6 +69,8 @@ std::vector<size_t> shown_cases_at(const Cases& cases, const SizeValues& sizes);
 // The graph at these sizes and numbers, with a branch for each answer that was shown with both of
 // its ways there. UserError as of `bind` for a family, and of `merge_branches`.
 Graph graph_at(const Cases& cases, const SizeValues& sizes, const NumberValues& numbers = {});
+// True if some case has numbers that are no sizes.
+bool has_numbers(const Cases& cases);
 // The names of the numbers of all cases, and where they come from.
 std::map<std::string, NumberOrigin> numbers_of(const Cases& cases);
 

@@ -91,6 +91,7 @@ using SizeValues = std::map<std::string, int64_t>;
 std::string text_of(const SizeValues& sizes);
 // "2, 3, 5"
 std::string list_of(const std::vector<int64_t>& numbers);
+std::string list_of_numbers(const std::vector<double>& numbers);
 
 // Takes these sizes into the ranges of `bind`: the family was compared with the program there.
 void widen(Family& family, const SizeValues& sizes);

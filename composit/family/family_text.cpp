@@ -150,20 +150,11 @@ void read_numbers(Lexer& lexer, Family& family, const ParseOptions::Find& find) 
   }
 }
 
-std::string list_of_numbers(const std::vector<double>& numbers) {
-  std::string text;
-  for (const double number : numbers) {
-    text += text.empty() ? "[" : ", ";
-    append_float(text, number);
-  }
-  return text + "]";
-}
-
 void add_number_lines(const Family& family, const Names& names, std::vector<std::string>& lines) {
   for (const FreeNumber& number : family.numbers)
     lines.push_back("  " + number.name + " " + std::string(name(number.origin)) +
-                    (number.read ? " " + names.of(number.read) : "") + " shown " +
-                    list_of_numbers(number.shown));
+                    (number.read ? " " + names.of(number.read) : "") + " shown " + "[" +
+                    list_of_numbers(number.shown) + "]");
   for (const NumberUse& use : family.number_uses)
     if (use.node->find_attribute(use.key) != nullptr)
       lines.push_back("  " + use.key + " of " + names.of(*use.node, 0) + " = " +
@@ -196,6 +187,15 @@ std::string text_of(const SizeValues& sizes) {
 std::string list_of(const std::vector<int64_t>& numbers) {
   const std::string bracketed = str(numbers);
   return bracketed.substr(1, bracketed.size() - 2);
+}
+
+std::string list_of_numbers(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double number : numbers) {
+    text += text.empty() ? "" : ", ";
+    append_float(text, number);
+  }
+  return text;
 }
 
 FreeSize free_size(std::string name, std::vector<int64_t> shown) {

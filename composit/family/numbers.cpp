@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "composit/family/family.h"
 #include "composit/ir/error.h"
@@ -67,17 +66,15 @@ void expect_kind(const FreeNumber& number, double value) {
                   ": all examples have whole numbers there; add one that has not");
 }
 
-NumberValues shown_numbers(const std::vector<FreeNumber>& numbers, size_t example) {
-  NumberValues values;
-  for (const FreeNumber& number : numbers) values[number.name] = number.shown.at(example);
-  return values;
+std::vector<double> bases_of(const Graph& graph) {
+  std::vector<double> numbers;
+  add_numbers(graph, numbers);
+  return bases_of(numbers);
 }
 
 NumberUnifier::NumberUnifier(const NumbersShown& shown, const Graph& first)
-    : options_{.calls = shown.calls, .bases = {}, .python = shown.python}, leaves_(shown.given) {
-  std::vector<double> numbers;
-  add_numbers(first, numbers);
-  options_.bases = bases_of(numbers);
+    : options_{.calls = shown.calls, .bases = bases_of(first), .python = shown.python},
+      leaves_(shown.given) {
   for (const NumberLeaf& leaf : leaves_)
     numbers_.push_back({leaf.name, NumberOrigin::given, leaf.values});
   std::vector<double> calls(options_.calls.begin(), options_.calls.end());

@@ -60,8 +60,8 @@ struct NumbersShown {
 // UserError where all examples had whole numbers, and this one is none.
 void expect_kind(const FreeNumber& number, double value);
 
-// The numbers of an example by name.
-NumberValues shown_numbers(const std::vector<FreeNumber>& numbers, size_t example);
+// Candidates for bases of powers, of all numbers of the graph and its regions.
+std::vector<double> bases_of(const Graph& graph);
 
 // Numbers of operators in one graph after another, and the formulas that they have.
 class NumberUnifier {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <array>
 #include <filesystem>
 
 #include "flashlight/compiled_family.h"
@@ -48,6 +49,16 @@ struct Training : torch::nn::Module {
   Optimizer optimizer;
 };
 
+// Two models with equal parameters.
+template <class Model, class Options>
+std::array<std::shared_ptr<Model>, 2> two_of(const Options& options) {
+  const torch::NoGradGuard no_grad;
+  const auto one = std::make_shared<Model>(options), other = std::make_shared<Model>(options);
+  for (size_t i = 0; i < one->parameters().size(); ++i)
+    other->parameters()[i].copy_(one->parameters()[i]);
+  return {one, other};
+}
+
 // The norm that clipping returns is compared with nothing.
 FamilySettings training_settings() {
   FamilySettings settings;
@@ -63,12 +74,8 @@ template <class Optimizer, class Options>
 void expect_training_goes_on(Options options) {
   using Model = Training<Optimizer, Options>;
   torch::manual_seed(5);
-  auto eager = std::make_shared<Model>(options), traced = std::make_shared<Model>(options);
-  {
-    torch::NoGradGuard no_grad;
-    for (size_t i = 0; i < eager->parameters().size(); ++i)
-      traced->parameters()[i].copy_(eager->parameters()[i]);
-  }
+  const auto models = two_of<Model>(options);
+  const std::shared_ptr<Model>&eager = models[0], &traced = models[1];
   torch::optim::StepLR eager_schedule(eager->optimizer, 7, 0.7),
       schedule(traced->optimizer, 7, 0.7);
   const auto both = [&](const Tensors& xy) {
@@ -157,12 +164,8 @@ template <class Optimizer, class Options>
 void expect_compiled_training(Options options, const CompileSettings& settings) {
   using Model = Training<Optimizer, Options>;
   torch::manual_seed(5);
-  auto eager = std::make_shared<Model>(options), traced = std::make_shared<Model>(options);
-  {
-    torch::NoGradGuard no_grad;
-    for (size_t i = 0; i < eager->parameters().size(); ++i)
-      traced->parameters()[i].copy_(eager->parameters()[i]);
-  }
+  const auto models = two_of<Model>(options);
+  const std::shared_ptr<Model>&eager = models[0], &traced = models[1];
   const auto step = [&](const std::shared_ptr<Model>& model, const Tensors& xy, double rate) {
     model->set_rate(rate);
     return model->forward(xy[0], xy[1]);
