@@ -64,24 +64,25 @@ void PreparedCode::prepare(const std::vector<at::Tensor>& given,
     weights[input] = tracer::to_array(versions_.back().is_counted() ? row_major[input].detach()
                                                                     : row_major[input].clone());
   }
-  if (shared_ != nullptr) prepared_ = shared_->find(*code_, frozen_, given);
-  if (prepared_ == nullptr) prepared_ = code_->prepare(weights);
+  const composit::Code::Codes others =
+      shared_ == nullptr ? composit::Code::Codes() : shared_->of(frozen_, given);
+  if (!others.empty()) prepared_ = code_->prepare_like(others);
+  if (prepared_ == nullptr) prepared_ = code_->prepare_beside(weights, others);
   if (shared_ != nullptr) shared_->add(prepared_, versions_);
 }
 
-std::shared_ptr<const composit::Code> SharedPreparations::find(
-    const composit::Code& code, const std::vector<size_t>& frozen,
-    const std::vector<at::Tensor>& given) {
+composit::Code::Codes SharedPreparations::of(const std::vector<size_t>& frozen,
+                                             const std::vector<at::Tensor>& given) {
   const std::lock_guard lock(mutex_);
+  composit::Code::Codes codes;
   for (const One& one : all_) {
-    const std::shared_ptr<const composit::Code> other = one.code.lock();
-    bool is_same = other != nullptr && one.versions.size() == frozen.size();
+    std::shared_ptr<const composit::Code> code = one.code.lock();
+    bool is_same = code != nullptr && one.versions.size() == frozen.size();
     for (size_t i = 0; is_same && i < frozen.size(); ++i)
       is_same = given[frozen[i]].defined() && one.versions[i].is_of(given[frozen[i]]);
-    if (!is_same) continue;
-    if (std::shared_ptr<const composit::Code> like = code.prepare_like(*other)) return like;
+    if (is_same) codes.push_back(std::move(code));
   }
-  return nullptr;
+  return codes;
 }
 
 void SharedPreparations::add(std::shared_ptr<const composit::Code> code,

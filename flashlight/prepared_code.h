@@ -78,10 +78,9 @@ class SharedPreparations {
     std::vector<Version> versions;
   };
 
-  // Of these tensors by input, of which the `frozen` ones are prepared; nullptr: there is none.
-  std::shared_ptr<const composit::Code> find(const composit::Code& code,
-                                             const std::vector<size_t>& frozen,
-                                             const std::vector<at::Tensor>& given);
+  // Code that was prepared from these tensors by input, of which the `frozen` ones matter.
+  composit::Code::Codes of(const std::vector<size_t>& frozen,
+                           const std::vector<at::Tensor>& given);
   void add(std::shared_ptr<const composit::Code> code, std::vector<Version> versions);
 
   std::mutex mutex_;

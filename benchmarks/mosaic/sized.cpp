@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     const size_t texts = sized->compilations();
     const double new_size = benchmarks::seconds([&] { one = sized->at(graph); });
     if (texts == sized->compilations()) first.push_back(new_size);
-    std::shared_ptr<const composit::Code> code = before ? one->prepare_like(*before) : nullptr;
+    std::shared_ptr<const composit::Code> code = before ? one->prepare_like({before}) : nullptr;
     if (code == nullptr) {
       code = one->prepare(values);
       ++preparations;

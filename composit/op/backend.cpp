@@ -105,7 +105,11 @@ std::shared_ptr<const Code> Code::prepare(const Arrays& /*weights*/) const {
   return shared_from_this();
 }
 
-std::shared_ptr<const Code> Code::prepare_like(const Code& /*other*/) const { return nullptr; }
+std::shared_ptr<const Code> Code::prepare_beside(const Arrays& weights,
+                                                 const Codes& /*others*/) const {
+  return prepare(weights);
+}
+std::shared_ptr<const Code> Code::prepare_like(const Codes& /*others*/) const { return nullptr; }
 
 std::optional<Compiled> SizedCode::at_once(const Graph& /*graph*/) { return std::nullopt; }
 

@@ -63,9 +63,14 @@ class Code : public std::enable_shared_from_this<Code> {
   // no value, or one of another type.
   virtual std::shared_ptr<const Code> prepare(const std::vector<Array>& weights) const;
 
-  // The code with what `other` has prepared, which is code of the same SizedCode at other sizes;
-  // nullptr where this one needs another preparation.
-  virtual std::shared_ptr<const Code> prepare_like(const Code& other) const;
+  // Code of one SizedCode at other sizes, prepared with the same weights.
+  using Codes = std::vector<std::shared_ptr<const Code>>;
+  // The same, with what `others` have prepared where they can share it.
+  virtual std::shared_ptr<const Code> prepare_beside(const std::vector<Array>& weights,
+                                                     const Codes& others) const;
+  // The code with what `others` have prepared, without the weights; nullptr where something is
+  // missing.
+  virtual std::shared_ptr<const Code> prepare_like(const Codes& others) const;
 
   // Row-major elements of inputs and of results; an input may be nullptr where it is frozen, or
   // not used. Draws go on from where `generator` is; without one they are those of LibTorch's

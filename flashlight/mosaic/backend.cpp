@@ -99,14 +99,13 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
   std::vector<Compiled> all;
   for (size_t i = 0; i < plans.size(); ++i) {
     const auto source = std::make_shared<const Source>(std::move(emitted[i]));
+    const auto runner =
+        library_runner(library, *source, plans[i].prepared_bytes, thread_count(threads));
     all.emplace_back(std::make_shared<const MosaicCode>(
-        std::make_shared<const Kernels>(Kernels{.library = library,
+        std::make_shared<const Kernels>(Kernels{.runner = runner,
                                                 .source = source,
-                                                .constants = source->constants,
                                                 .plan = std::move(plans[i]),
-                                                .threads = thread_count(threads),
-                                                .arenas = std::make_shared<package::ArenaPool>(),
-                                                .timed = source->timed})));
+                                                .arenas = std::make_shared<package::ArenaPool>()})));
   }
   return all;
 }

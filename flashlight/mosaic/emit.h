@@ -4,10 +4,12 @@
 //   source.text;       // kernels, each once, and the functions that call them in order
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "flashlight/backends/profile.h"
+#include "flashlight/mosaic/kernels/form.h"
 #include "flashlight/mosaic/plan.h"
 #include "flashlight/package/source.h"
 #include "flashlight/toolchain/sources.h"
@@ -48,27 +50,26 @@ struct Source : package::Source {
 
 Source emit(const Plan& plan, const std::string& name);
 
-// The parts of a program's text. After emit_open, numbers that depend on sizes are open
-// (text/open_numbers.h) wherever C++ can have them as data, each kernel is apart, and begins with a
-// line `kDeclarationsMark` for the declarations of its numbers; text and units are not made yet.
-struct OpenSource : Source {
-  std::string structs, prepare, entries;  // beside Source::run
-  std::vector<std::string> kernel_names;
-  size_t prepare_kernels = 0;  // the first ones are called by `prepare`
-};
-inline constexpr char kDeclarationsMark = '\x02';
-OpenSource emit_open(const Plan& plan, const std::string& name);
-// Makes the text and its units of the parts.
-void arrange(OpenSource& source);
+// Its parts but for text and kernels: `read_before` and `read` are the weights, by input of the
+// routine, that plan.prepare and plan.run read.
+Source source_without_text(const Plan& plan, const std::string& name,
+                           const std::set<size_t>& read_before, const std::set<size_t>& read);
+// Without times.
+TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelText& text);
+// True if the kernel after the border at `number` reads the value that the border clears.
+bool reads_before_end(const Plan& plan, const std::vector<Kernel>& kernels, size_t number);
 
 // Kernels in groups of about the same size, each worth a translation unit; none where one unit for
 // all of the program does.
 std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source);
 // For the unit that calls them.
 std::string declarations_of(const std::vector<EmittedKernel>& kernels);
-// By dtype, a unit with tiles, and one with what is built on them in the plan: attention, other
-// algorithms for products.
-std::vector<toolchain::SourceFile> tile_units(const Plan& plan);
+// By dtype, a unit with tiles, and one with what is built on them: attention, other algorithms for
+// products.
+std::vector<toolchain::SourceFile> tile_files(const Units& units);
+// Definitions that stand alone as translation units, each with its headers.
+std::vector<std::string> units_of(const std::vector<std::string>& definitions,
+                                  const std::vector<std::string>& headers);
 inline constexpr const char* kTilesElsewhere = "#define FLASHLIGHT_TILES_ELSEWHERE\n";
 
 }  // namespace flashlight::mosaic

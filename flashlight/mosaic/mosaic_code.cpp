@@ -11,27 +11,16 @@ using composit::Array;
 using composit::Buffers;
 using composit::InputBuffers;
 
-namespace {
-
-bool same_elements(const std::vector<Array>& a, const std::vector<Array>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Array& x, const Array& y) {
-    if (!x.defined() || !y.defined()) return x.defined() == y.defined();
-    return (x.data() == y.data() && x.type() == y.type()) || x.content_hash() == y.content_hash();
-  });
-}
-
-}  // namespace
-
 MosaicCode::MosaicCode(std::shared_ptr<const Kernels> kernels,
                        std::shared_ptr<const Prepared> prepared)
     : GeneratedCode(kernels->plan.ports, kernels->source),
       kernels_(std::move(kernels)),
-      prepared_(std::move(prepared)) {
-  const std::string& name = kernels_->source->run_name;
-  if (kernels_->numbers)
-    sized_run_ = kernels_->library.symbol<SizedRun>(name);
-  else
-    run_ = kernels_->library.symbol<Run>(name);
+      prepared_(std::move(prepared)) {}
+
+const std::string& MosaicCode::source() const {
+  if (!kernels_->text) return GeneratedCode::source();
+  std::call_once(written_, [&] { text_ = kernels_->text(); });
+  return text_;
 }
 
 bool MosaicCode::is_frozen(size_t input) const {
@@ -44,24 +33,30 @@ bool MosaicCode::may_update(size_t result) const {
 }
 
 std::shared_ptr<const composit::Code> MosaicCode::prepare(const std::vector<Array>& weights) const {
-  const int64_t* numbers = kernels_->numbers ? kernels_->numbers->data() : nullptr;
-  const Preparing of = {
-      plan(), *kernels_->source, kernels_->constants, kernels_->library, kernels_->threads,
-      numbers};
-  return std::make_shared<const MosaicCode>(
-      kernels_, std::make_shared<const Prepared>(mosaic::prepare(of, weights)));
+  return prepare_beside(weights, {});
 }
 
-std::shared_ptr<const composit::Code> MosaicCode::prepare_like(const composit::Code& other) const {
-  const auto* like = dynamic_cast<const MosaicCode*>(&other);
-  if (like == nullptr || like->prepared_ == nullptr) return nullptr;
-  const Kernels& theirs = *like->kernels_;
-  const bool is_same = kernels_->numbers && theirs.numbers &&
-                       kernels_->preparation == theirs.preparation &&
-                       kernels_->plan.prepared_bytes == theirs.plan.prepared_bytes &&
-                       kernels_->source->is_read_by_run == theirs.source->is_read_by_run &&
-                       same_elements(kernels_->constants, theirs.constants);
-  return is_same ? std::make_shared<const MosaicCode>(kernels_, like->prepared_) : nullptr;
+// What code of this backend has prepared.
+PreparedList MosaicCode::prepared_by(const Codes& codes) {
+  PreparedList list;
+  for (const auto& code : codes)
+    if (const auto* one = dynamic_cast<const MosaicCode*>(code.get()); one && one->prepared_)
+      list.push_back(one->prepared_);
+  return list;
+}
+
+std::shared_ptr<const composit::Code> MosaicCode::prepare_beside(const std::vector<Array>& weights,
+                                                                 const Codes& others) const {
+  return std::make_shared<const MosaicCode>(
+      kernels_, std::make_shared<const Prepared>(
+                    mosaic::prepare(preparing(), weights, prepared_by(others))));
+}
+
+std::shared_ptr<const composit::Code> MosaicCode::prepare_like(const Codes& others) const {
+  std::optional<Prepared> prepared = mosaic::prepare_like(preparing(), prepared_by(others));
+  if (!prepared) return nullptr;
+  return std::make_shared<const MosaicCode>(
+      kernels_, std::make_shared<const Prepared>(std::move(*prepared)));
 }
 
 void MosaicCode::run(InputBuffers inputs, Buffers results, fl::Generator* generator) const {
@@ -69,7 +64,7 @@ void MosaicCode::run(InputBuffers inputs, Buffers results, fl::Generator* genera
 }
 
 Profile MosaicCode::profile(InputBuffers inputs, Buffers results, fl::Generator* generator) const {
-  Profile profile = kernels_->timed;
+  Profile profile = kernels_->source->timed;
   std::vector<int64_t> times(profile.size() + 1);
   run_timed(inputs, results, generator, times.data());
   for (size_t i = 0; i < profile.size(); ++i) {
@@ -79,15 +74,6 @@ Profile MosaicCode::profile(InputBuffers inputs, Buffers results, fl::Generator*
   return profile;
 }
 
-const char* MosaicCode::enter(const package::Pointers& at, void* arena, int64_t* times) const {
-  const void* const prepared = prepared_->memory.get();
-  if (run_ != nullptr)
-    return run_(at.arguments.data(), at.weights.data(), at.results.data(), prepared, arena,
-                at.generator, times, kernels_->threads);
-  return sized_run_(at.arguments.data(), at.weights.data(), at.results.data(), prepared, arena,
-                    at.generator, times, kernels_->threads, kernels_->numbers->data());
-}
-
 void MosaicCode::run_timed(InputBuffers inputs, Buffers results, fl::Generator* generator,
                            int64_t* times) const {
   COMPOSIT_ASSERT(prepared_, "code is prepared before it is run");
@@ -95,7 +81,7 @@ void MosaicCode::run_timed(InputBuffers inputs, Buffers results, fl::Generator* 
     copy_updated(inputs, results);
     const package::ArenaPool::Loan arena =
         kernels_->arenas->take(static_cast<size_t>(plan().arena_bytes));
-    return enter(at, arena.get(), times);
+    return kernels_->runner->run(at, *prepared_, arena.get(), times);
   });
 }
 

@@ -1,34 +1,31 @@
-// The code that this backend makes of a plan: a loaded library, and what its calls need.
+// The code that this backend makes of a plan: what runs it, and what its calls need.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <mutex>
+#include <string>
 #include <vector>
 
-#include "composit/ir/hash.h"
 #include "flashlight/backends/profile.h"
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/plan.h"
 #include "flashlight/mosaic/prepare.h"
+#include "flashlight/mosaic/runner.h"
 #include "flashlight/package/arena_pool.h"
 #include "flashlight/package/backend.h"
-#include "flashlight/toolchain/library.h"
 
 namespace flashlight::mosaic {
 
 // The part of the code that is the same for all sets of weights.
 struct Kernels {
-  toolchain::Library library;
+  std::shared_ptr<const Runner> runner;
   std::shared_ptr<const Source> source;
-  std::vector<composit::Array> constants;  // Source::constants, of this size
-  Plan plan;                               // without what only its text is made of
-  int threads;
+  Plan plan;  // without what only its text is made of
   std::shared_ptr<package::ArenaPool> arenas;
-  // Of a text whose sizes are data (sized_source.h): those, and what its preparation does.
-  std::optional<std::vector<int64_t>> numbers = {};
-  composit::Hash preparation = {};
-  Profile timed = {};  // kernels of plan.run, without times
+  // The text, where the source has none.
+  std::function<std::string()> text = {};
 };
 
 class MosaicCode : public package::GeneratedCode {
@@ -42,7 +39,10 @@ class MosaicCode : public package::GeneratedCode {
   // needed any more.
   std::shared_ptr<const composit::Code> prepare(
       const std::vector<composit::Array>& weights) const override;
-  std::shared_ptr<const composit::Code> prepare_like(const composit::Code& other) const override;
+  std::shared_ptr<const composit::Code> prepare_beside(const std::vector<composit::Array>& weights,
+                                                       const Codes& others) const override;
+  std::shared_ptr<const composit::Code> prepare_like(const Codes& others) const override;
+  const std::string& source() const override;
   void run(composit::InputBuffers inputs, composit::Buffers results,
            fl::Generator* generator) const override;
   Profile profile(composit::InputBuffers inputs, composit::Buffers results,
@@ -51,11 +51,10 @@ class MosaicCode : public package::GeneratedCode {
   const Plan& plan() const { return kernels_->plan; }
 
  private:
-  using Run = const char*(const void* const*, const void* const*, void* const*, const void*, void*,
-                          void*, int64_t*, int);
-  using SizedRun = const char*(const void* const*, const void* const*, void* const*, const void*,
-                               void*, void*, int64_t*, int, const int64_t*);
-  const char* enter(const package::Pointers& at, void* arena, int64_t* times) const;
+  static PreparedList prepared_by(const Codes& codes);
+  Preparing preparing() const {
+    return {plan(), *kernels_->source, kernels_->source->constants, *kernels_->runner};
+  }
   void run_timed(composit::InputBuffers inputs, composit::Buffers results, fl::Generator* generator,
                  int64_t* times) const;
   void copy_updated(composit::InputBuffers inputs, composit::Buffers results) const;
@@ -63,8 +62,8 @@ class MosaicCode : public package::GeneratedCode {
 
   std::shared_ptr<const Kernels> kernels_;
   std::shared_ptr<const Prepared> prepared_;
-  Run* run_ = nullptr;
-  SizedRun* sized_run_ = nullptr;  // of a text whose sizes are data, instead
+  mutable std::once_flag written_;
+  mutable std::string text_;
 };
 
 }  // namespace flashlight::mosaic

@@ -83,12 +83,12 @@ Packed packed(const std::vector<Array>& weights, const Plan& plan, const std::st
                           hasher.finish().str().substr(0, 16));
   if (plan.prepared_bytes == 0) return packed;
   const toolchain::Library library = build({source}, {"-march=" + march});
-  Prepared prepared =
-      prepare({preparing, source, source.constants, library, thread_count(0)}, weights);
-  const std::shared_ptr<fl::Memory> memory =
-      std::make_shared<fl::Memory>(std::move(prepared.memory));
+  const auto runner =
+      library_runner(library, source, preparing.prepared_bytes, thread_count(0));
+  const std::shared_ptr<std::byte> memory =
+      prepare({preparing, source, source.constants, *runner}, weights).memory[0].first;
   packed.memory = {composit::tensor_type(composit::DType::uint8, {plan.prepared_bytes}), memory,
-                   memory->get()};
+                   memory.get()};
   return packed;
 }
 

@@ -12,8 +12,6 @@ namespace flashlight::mosaic {
 
 using composit::Array;
 using composit::UserError;
-using Prepare = const char*(const void* const*, void*, int);
-using SizedPrepare = const char*(const void* const*, void*, int, const int64_t*);
 
 std::vector<std::string> default_flags() {
   std::vector<std::string> flags = package::default_flags();
@@ -52,33 +50,64 @@ int thread_count(int threads) {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-Prepared prepare(const Preparing& of, const std::vector<Array>& weights) {
-  const Source& source = of.source;
-  Prepared prepared = {fl::allocate(static_cast<std::size_t>(of.plan.prepared_bytes)), {}};
+namespace {
+
+// True if weight number `place` keeps the value that it has at preparation.
+bool is_frozen(const Preparing& of, size_t place) {
+  return !of.constants[place].defined() &&
+         of.plan.frozen[of.plan.routine.inputs[of.source.weights[place]]];
+}
+
+// The value of a weight: a constant, or by input of the graph.
+Array value_of(const Preparing& of, size_t place, const std::vector<Array>& weights) {
+  const size_t input = of.source.weights[place];
+  if (!is_frozen(of, place)) return of.constants[place];
+  if (input >= weights.size() || !weights[input].defined())
+    throw UserError("[" + of.source.name + "] '" + of.plan.ports.input_names[input] +
+                    "' has no value to be compiled with");
+  of.plan.ports.check(input, weights[input]);
+  return weights[input].contiguous();
+}
+
+// Keeps a value that calls read.
+void keep(const Preparing& of, size_t place, const Array& value, Prepared& prepared) {
+  const bool is_read = of.source.is_read_by_run[place];
+  prepared.weights.push_back(is_read ? value : Array());
+  if (is_read && is_frozen(of, place)) prepared.frozen.emplace(of.source.weights[place], value);
+}
+
+}  // namespace
+
+Prepared prepare(const Preparing& of, const std::vector<Array>& weights,
+                 const PreparedList& others) {
+  Prepared prepared;
   std::vector<Array> kept;  // until the end of preparation
   std::vector<const void*> pointers;
-  for (size_t i = 0; i < source.weights.size(); ++i) {
-    Array array = of.constants[i];
-    const size_t input = source.weights[i];
-    const bool frozen = !array.defined() && of.plan.frozen[of.plan.routine.inputs[input]];
-    if (frozen && input < weights.size() && weights[input].defined()) {
-      of.plan.ports.check(input, weights[input]);
-      array = weights[input].contiguous();
-    }
-    if (frozen && !array.defined())
-      throw UserError("[" + source.name + "] '" + of.plan.ports.input_names[input] +
-                      "' has no value to be compiled with");
-    pointers.push_back(array.defined() ? array.data() : nullptr);
-    kept.push_back(array);
-    prepared.weights.push_back(source.is_read_by_run[i] ? array : Array());
+  for (size_t i = 0; i < of.source.weights.size(); ++i) {
+    kept.push_back(value_of(of, i, weights));
+    pointers.push_back(kept.back().defined() ? kept.back().data() : nullptr);
+    keep(of, i, kept.back(), prepared);
   }
-  const std::string& name = source.prepare_name;
-  std::byte* const memory = prepared.memory.get();
-  const char* error =
-      of.numbers == nullptr
-          ? of.library.symbol<Prepare>(name)(pointers.data(), memory, of.threads)
-          : of.library.symbol<SizedPrepare>(name)(pointers.data(), memory, of.threads, of.numbers);
-  if (error != nullptr) throw UserError("[" + source.name + "] " + error);
+  if (of.runner.take(others, prepared.memory)) return prepared;
+  const char* error = of.runner.prepare(pointers, prepared.memory);
+  if (error != nullptr) throw UserError("[" + of.source.name + "] " + error);
+  return prepared;
+}
+
+std::optional<Prepared> prepare_like(const Preparing& of, const PreparedList& others) {
+  Prepared prepared;
+  if (!of.runner.take(others, prepared.memory)) return std::nullopt;
+  for (size_t i = 0; i < of.source.weights.size(); ++i) {
+    Array value = of.constants[i];
+    if (is_frozen(of, i) && of.source.is_read_by_run[i]) {
+      for (const auto& other : others)
+        if (const auto found = other->frozen.find(of.source.weights[i]);
+            found != other->frozen.end())
+          value = found->second;
+      if (!value.defined()) return std::nullopt;
+    }
+    keep(of, i, value, prepared);
+  }
   return prepared;
 }
 

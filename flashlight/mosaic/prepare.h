@@ -1,17 +1,17 @@
-// Runs the function `prepare` of a program, which works on the weights once.
+// Makes what a program computes of its weights once.
 //
 //   const toolchain::Library library = build({emit(plan, "bert")}, {});
-//   const Prepared prepared =
-//       prepare({plan, source, source.constants, library, threads}, weights);
-//   prepared.memory.get();     // plan.prepared_bytes: packed panels, what only weights decide
+//   const auto runner = library_runner(library, source, plan.prepared_bytes, threads);
+//   const Prepared prepared = prepare({plan, source, source.constants, *runner}, weights);
+//   prepared.memory;     // packed panels, what only weights decide
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "flashlight/mosaic/emit.h"
-#include "flashlight/runtime/arena.hpp"
+#include "flashlight/mosaic/runner.h"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::mosaic {
@@ -26,23 +26,17 @@ toolchain::Library build(const std::vector<Source>& programs,
 // `threads`, or where that is 0, one per core.
 int thread_count(int threads);
 
-struct Prepared {
-  fl::Memory memory;
-  // By place among the source's weights: what `run` reads of frozen ones and constants. Undefined:
-  // it is given in each call, or only preparation reads it.
-  std::vector<composit::Array> weights;
-};
-
-// `weights`: by input of the graph. UserError where one that is frozen has no value, or one of
-// another type.
 struct Preparing {
   const Plan& plan;
   const Source& source;
   const std::vector<composit::Array>& constants;  // as Source::constants
-  const toolchain::Library& library;
-  int threads;
-  const int64_t* numbers = nullptr;  // of a text whose sizes are data
+  const Runner& runner;
 };
-Prepared prepare(const Preparing& of, const std::vector<composit::Array>& weights);
+// `weights`: by input of the graph. UserError where one that is frozen has no value, or one of
+// another type. `others`: prepared from the same weights; what they have is taken from them.
+Prepared prepare(const Preparing& of, const std::vector<composit::Array>& weights,
+                 const PreparedList& others = {});
+// The same where others have everything; nothing elsewhere.
+std::optional<Prepared> prepare_like(const Preparing& of, const PreparedList& others);
 
 }  // namespace flashlight::mosaic

@@ -1,7 +1,6 @@
 #include "flashlight/mosaic/sized.h"
 
 #include <algorithm>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -13,7 +12,8 @@
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/mosaic_code.h"
 #include "flashlight/mosaic/plan_form.h"
-#include "flashlight/mosaic/sized_source.h"
+#include "flashlight/mosaic/step_runner.h"
+#include "flashlight/mosaic/step_texts.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -22,20 +22,13 @@ using composit::Compiled;
 using composit::Graph;
 using composit::UserError;
 
-// How far from a size another one is looked for that shares its text: which numbers differ between
-// the two shows what is data.
+// How far from a size others are looked at that share texts with it.
 constexpr int64_t kNear[] = {1, -1, 2, -2, 4, -4, 8, -8, 16, -16, 32, -32};
 
-struct Text {
-  SizedSource source;
-  std::optional<toolchain::Library> library = {};
-};
-
-// A plan as text.
+// A plan as steps.
 struct Written {
   Plan plan;
-  OpenSource source;
-  SplitSource split;
+  OpenProgram program;
 };
 
 bool has_sizes_of(const Plan& plan, const Graph& graph) {
@@ -59,38 +52,27 @@ Plan without_steps(Plan plan) {
   return plan;
 }
 
-// What preparation does: its own text and numbers, and those of its kernels.
-composit::Hash preparation_of(const Written& at) {
-  composit::Hasher hasher;
-  const auto add = [&](const text::OpenText& piece) {
-    hasher.add(piece.text);
-    for (const int64_t number : piece.numbers) hasher.add(static_cast<uint64_t>(number));
-  };
-  add(at.split.pieces[0]);
-  for (size_t i = 0; i < at.source.prepare_kernels; ++i) add(at.split.pieces[2 + i]);
-  hasher.add(at.source.structs);
-  return hasher.finish();
-}
-
 class Sized : public composit::SizedCode {
  public:
   Sized(const std::vector<Graph>& shown, PlanOptions options, int threads,
         std::vector<std::string> flags)
-      : options_(std::move(options)), threads_(thread_count(threads)), flags_(std::move(flags)) {
+      : options_(std::move(options)),
+        threads_(thread_count(threads)),
+        flags_(std::move(flags)),
+        texts_(flags_) {
     make_forms(shown);
-    std::map<std::string, std::vector<size_t>> by_key;
-    std::vector<Written> all;
+    std::vector<OpenProgram> all;
     for (const Graph& graph : shown) {
-      all.push_back(written_at(graph));
-      by_key[all.back().split.key].push_back(all.size() - 1);
+      all.push_back(written_at(graph).program);
+      texts_.see(all.back());
     }
     // No call is to wait for a compiler that could have run before.
-    for (const auto& [key, members] : by_key) {
-      std::vector<OpenSource> samples;
-      for (const size_t member : members) samples.push_back(all[member].source);
-      if (samples.size() == 1) samples = samples_near(shown[members[0]], all[members[0]]);
-      if (samples.size() > 1) compile(add(SizedSource(std::move(samples))));
+    std::vector<const OpenProgram*> programs;
+    for (size_t i = 0; i < all.size(); ++i) {
+      look_near(shown[i], all[i]);
+      programs.push_back(&all[i]);
     }
+    compile(programs);
   }
 
   Compiled at(const Graph& graph) override {
@@ -98,37 +80,32 @@ class Sized : public composit::SizedCode {
     if (is_closed_) return fixed(graph);
     Written there = written_at(graph);
     check_buffers(there.plan);
-    auto found = texts_.find(there.split.key);
-    if (found == texts_.end()) found = add(SizedSource(samples_near(graph, there)));
-    std::optional<std::vector<int64_t>> numbers = found->second.source.numbers_at(there.split);
-    if (!numbers) {  // a number that was the same everywhere so far
-      found->second = {found->second.source.with(there.source)};
-      numbers = found->second.source.numbers_at(there.split);
-      COMPOSIT_ASSERT(numbers, "the text of a size has its numbers");
+    std::optional<ReadySteps> steps = texts_.find(there.program);
+    if (!steps) {
+      texts_.see(there.program);
+      look_near(graph, there.program);
+      compile({&there.program});
+      if (is_closed_) return fixed(graph);
+      steps = texts_.find(there.program);
+      COMPOSIT_ASSERT(steps, "steps that are compiled are found");
     }
-    compile(found);
-    if (is_closed_) return fixed(graph);
-    return code_of(std::move(there), found->second, std::move(*numbers));
+    return code_of(std::move(there), std::move(*steps));
   }
   std::optional<Compiled> at_once(const Graph& graph) override {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return std::nullopt;  // a compiler is running
+    if (!lock || is_closed_) return std::nullopt;  // a compiler is running, or has to
     Written there = written_at(graph);
-    const auto found = texts_.find(there.split.key);
-    if (found == texts_.end() || !found->second.library) return std::nullopt;
-    std::optional<std::vector<int64_t>> numbers = found->second.source.numbers_at(there.split);
-    if (!numbers) return std::nullopt;
+    std::optional<ReadySteps> steps = texts_.find(there.program);
+    if (!steps) return std::nullopt;
     check_buffers(there.plan);
-    return code_of(std::move(there), found->second, std::move(*numbers));
+    return code_of(std::move(there), std::move(*steps));
   }
   size_t compilations() const override {
     const std::lock_guard lock(mutex_);
-    return compilations_;
+    return texts_.compilations() + fixed_;
   }
 
  private:
-  using Texts = std::map<std::string, Text>;
-
   // Some sizes have another form than others: rows of 512 numbers are set apart in memory. Without
   // a form, a size is planned from its graph.
   void make_forms(const std::vector<Graph>& shown) {
@@ -158,10 +135,9 @@ class Sized : public composit::SizedCode {
     if (std::optional<Plan> plan = bound_plan(graph)) return written(std::move(*plan));
     return written(plan_of(graph, options_));
   }
-  Written written(Plan plan) const {
-    OpenSource source = emit_open(plan, options_.name);
-    SplitSource split = split_of(source);
-    return {std::move(plan), std::move(source), std::move(split)};
+  static Written written(Plan plan) {
+    OpenProgram program = open_steps(plan);
+    return {std::move(plan), std::move(program)};
   }
 
   // The sizes that a form has names for; nothing where it has others.
@@ -192,66 +168,47 @@ class Sized : public composit::SizedCode {
     return std::nullopt;
   }
 
-  // A text that was seen at one size has no data yet.
-  std::vector<OpenSource> samples_near(const Graph& graph, const Written& there) const {
-    std::vector<OpenSource> samples = {there.source};
+  // A text that was seen at one size has no data yet: other sizes show which numbers differ.
+  void look_near(const Graph& graph, const OpenProgram& program) {
     for (const PlanForm& form : forms_) {
       const std::optional<loops::SizeNumbers> sizes = sizes_of(form, graph);
       if (!sizes) continue;
-      for (const auto& [name, number] : *sizes)
-        if (auto sample = sample_near(form, *sizes, name, there)) samples.push_back(*sample);
+      for (const int64_t step : kNear)
+        for (const auto& [name, number] : *sizes) {
+          if (!texts_.has_news(program)) return;
+          loops::SizeNumbers near = *sizes;
+          near[name] += step;
+          if (near[name] < 1) continue;
+          if (std::optional<Plan> plan = plan_at(form, near)) texts_.see(open_steps(*plan));
+        }
     }
-    return samples;
-  }
-  // A size nearby, of that name, at which the plan has the same text.
-  std::optional<OpenSource> sample_near(const PlanForm& form, const loops::SizeNumbers& sizes,
-                                        const std::string& name, const Written& there) const {
-    for (const int64_t step : kNear) {
-      loops::SizeNumbers near = sizes;
-      near[name] += step;
-      std::optional<Plan> plan = near[name] < 1 ? std::nullopt : plan_at(form, near);
-      if (!plan) continue;
-      Written at = written(std::move(*plan));
-      if (at.split.key == there.split.key) return std::move(at.source);
-    }
-    return std::nullopt;
   }
 
-  Texts::iterator add(SizedSource source) {
-    const std::string key = source.key();
-    return texts_.insert_or_assign(key, Text{std::move(source)}).first;
-  }
-  void compile(Texts::iterator text) {
-    if (text->second.library || is_closed_) return;
+  void compile(const std::vector<const OpenProgram*>& programs) {
     try {
-      text->second.library = build({text->second.source.source()}, flags_);
+      texts_.compile(programs);
     } catch (const UserError& error) {
       // A type that data does not have: the text with constants is right, and slower to get.
       composit::log_warning("[mosaic] '" + options_.name +
                             "' is compiled for each size: " + error.what());
       is_closed_ = true;
     }
-    ++compilations_;
   }
   // The program of a size alone.
   Compiled fixed(const Graph& graph) {
-    ++compilations_;
+    ++fixed_;
     return mosaic::compile({plan_of(graph, options_)}, threads_, flags_)[0];
   }
 
-  Compiled code_of(Written at, const Text& text, std::vector<int64_t> numbers) const {
-    const composit::Hash preparation = preparation_of(at);
-    Profile timed = std::move(at.source.timed);
-    return {std::make_shared<const MosaicCode>(
-        std::make_shared<const Kernels>(Kernels{.library = *text.library,
-                                                .source = text.source.shared(),
-                                                .constants = std::move(at.source.constants),
-                                                .plan = without_steps(std::move(at.plan)),
-                                                .threads = threads_,
-                                                .arenas = arenas_,
-                                                .numbers = std::move(numbers),
-                                                .preparation = preparation,
-                                                .timed = std::move(timed)}))};
+  Compiled code_of(Written at, ReadySteps steps) const {
+    const auto source = std::make_shared<const Source>(at.program.source);
+    const auto text = [program = at.program, steps] { return text_of(program, steps); };
+    return {std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
+        Kernels{.runner = step_runner(std::move(at.program), std::move(steps), threads_),
+                .source = source,
+                .plan = without_steps(std::move(at.plan)),
+                .arenas = arenas_,
+                .text = text}))};
   }
 
   const PlanOptions options_;
@@ -260,9 +217,9 @@ class Sized : public composit::SizedCode {
   std::vector<PlanForm> forms_;  // each for a part of the sizes
   const std::shared_ptr<package::ArenaPool> arenas_ = std::make_shared<package::ArenaPool>();
   mutable std::mutex mutex_;
-  Texts texts_;             // by key
+  StepTexts texts_;
   bool is_closed_ = false;  // no size is data
-  size_t compilations_ = 0;
+  size_t fixed_ = 0;        // programs that were compiled for one size
 };
 
 }  // namespace

@@ -60,6 +60,13 @@ template <class T>
   const int64_t first = split == Split::columns ? mine.begin : 0;
   return Upcoming::of(panels + first * size, std::min(size, kMost));
 }
+// The same where there may be none: nullptr.
+template <class T>
+Upcoming first_panel_or_none(const Team& team, int64_t by_columns, const T* panels, int64_t columns,
+                             int64_t terms) {
+  if (panels == nullptr) return {};
+  return first_panel(team, by_columns != 0 ? Split::columns : Split::rows, panels, columns, terms);
+}
 
 template <class T>
 struct Contraction {

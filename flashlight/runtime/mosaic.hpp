@@ -17,3 +17,7 @@
 #include "flashlight/runtime/times.hpp"
 #include "flashlight/runtime/winograd.hpp"
 #include "flashlight/runtime/winograd_points.hpp"
+
+namespace fl {
+class Generator;  // random.hpp, which programs that draw include
+}  // namespace fl

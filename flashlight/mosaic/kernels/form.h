@@ -22,7 +22,7 @@ namespace flashlight::mosaic {
 // The packed weights that a kernel reads: fl::first_panel.
 struct Panels {
   ValueId value;
-  std::string split;  // "fl::Split::rows"
+  bool by_columns;  // fl::Split
   int64_t columns, terms;
 };
 

@@ -80,7 +80,7 @@ KernelText ProductWriter::text(const std::string& form, const Code& body, bool f
   if (product_.batch.empty()) {
     if (fetches) parameters.push_back("const fl::Upcoming& next");
     text.takes_next = fetches;
-    text.panels = {data_.packed, split(), product_.column_count(),
+    text.panels = {data_.packed, data_.by_columns, product_.column_count(),
                    packed_terms(product_, data_.plain_weights ? 0 : data_.pixels)};
   }
   text.function = text::Function{.parameters = std::move(parameters), .body = body};

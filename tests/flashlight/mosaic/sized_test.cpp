@@ -4,10 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "composit/eval/evaluate.h"
 #include "flashlight/cpp/backend.h"
-#include "flashlight/mosaic/sized_source.h"
+#include "flashlight/mosaic/step_texts.h"
 #include "tests/agreement.h"
 #include "tests/flashlight/mosaic/sized_models.h"
 #include "tests/user_error.h"
@@ -83,12 +84,12 @@ TEST(MosaicSized, what_is_prepared_at_one_size_does_for_others) {
   const test::Case one = test::case_of("", {test::encoder_of_one({31})}),
                    two = test::case_of("", {test::encoder_of_one({38})});
   const auto prepared = code->at(one.graph)->prepare(one.values);
-  const auto like = code->at(two.graph)->prepare_like(*prepared);
+  const auto like = code->at(two.graph)->prepare_like({prepared});
   ASSERT_NE(like, nullptr);
   test::expect_right(Compiled(like), two);
   const Compiled fixed = backend().compile(two.graph, {.name = "fixed", .may_prepare = true});
-  EXPECT_EQ(fixed->prepare_like(*prepared), nullptr);
-  EXPECT_EQ(code->at(two.graph)->prepare_like(*fixed->prepare(two.values)), nullptr);
+  EXPECT_EQ(fixed->prepare_like({prepared}), nullptr);
+  EXPECT_EQ(code->at(two.graph)->prepare_like({fixed->prepare(two.values)}), nullptr);
 }
 
 // The norms of a slice of a weight are known beforehand, but not for all sizes.
@@ -103,7 +104,7 @@ TEST(MosaicSized, what_sizes_decide_is_not_prepared) {
   const test::Case one = test::case_of("", {with_places({31})}),
                    two = test::case_of("", {with_places({38})});
   const auto prepared = code->at(one.graph)->prepare(one.values);
-  const auto like = code->at(two.graph)->prepare_like(*prepared);
+  const auto like = code->at(two.graph)->prepare_like({prepared});
   ASSERT_NE(like, nullptr);
   test::expect_right(Compiled(like), two);
 }
@@ -135,30 +136,59 @@ TEST(MosaicSized, sizes_outside_of_what_was_shown_have_a_text_of_their_own) {
 
 // ---- texts --------------------------------------------------------------------------------------
 
-OpenSource text_at(const Sizes& sizes) {
-  return emit_open(plan_of(test::graph_at(test::encoder, sizes), {.name = "model"}), "model");
+OpenProgram steps_at(const Sizes& sizes) {
+  return open_steps(plan_of(test::graph_at(test::encoder, sizes), {.name = "model"}));
 }
 
-TEST(MosaicSizedSource, has_the_numbers_of_each_size) {
-  const SizedSource sized({text_at({4, 25}), text_at({4, 40})});
-  const auto at_25 = sized.numbers_at(split_of(text_at({4, 25}))),
-             at_31 = sized.numbers_at(split_of(text_at({4, 31})));
-  ASSERT_TRUE(at_25 && at_31);
-  EXPECT_EQ(at_25->size(), at_31->size());
-  EXPECT_NE(*at_25, *at_31);
+TEST(MosaicStepTexts, have_the_numbers_of_each_size) {
+  const OpenProgram at_25 = steps_at({4, 25}), at_40 = steps_at({4, 40}),
+                    at_31 = steps_at({4, 31});
+  StepTexts texts(kFlags);
+  texts.see(at_25);
+  EXPECT_TRUE(texts.has_news(at_25));
+  texts.see(at_40);
+  EXPECT_FALSE(texts.has_news(at_25));
+  EXPECT_FALSE(texts.find(at_25));
+  texts.compile({&at_25, &at_40});
+  const std::optional<ReadySteps> first = texts.find(at_25), other = texts.find(at_31);
+  ASSERT_TRUE(first && other);
+  ASSERT_EQ(first->run.size(), other->run.size());
+  size_t different = 0;
+  for (size_t i = 0; i < first->run.size(); ++i) {
+    EXPECT_EQ(first->run[i].enter, other->run[i].enter);
+    different += first->run[i].numbers != other->run[i].numbers ? 1U : 0U;
+  }
+  EXPECT_GT(different, 0U);
 }
 
-// The batch was the same in all samples: it is a constant of the text.
-TEST(MosaicSizedSource, a_number_that_was_the_same_is_no_data_until_it_differs) {
-  const SizedSource sized({text_at({4, 25}), text_at({4, 40})});
-  const OpenSource other = text_at({5, 31});
-  const SplitSource split = split_of(other);
-  ASSERT_EQ(split.key, sized.key());
-  EXPECT_FALSE(sized.numbers_at(split));
-  const SizedSource wider = sized.with(other);
-  EXPECT_TRUE(wider.numbers_at(split));
-  EXPECT_NE(wider.source().text, sized.source().text);
-  EXPECT_TRUE(wider.numbers_at(split_of(text_at({4, 31}))));
+// The batch was the same in all samples: it is a constant of the texts.
+TEST(MosaicStepTexts, a_number_that_was_the_same_is_no_data_until_it_differs) {
+  const OpenProgram at_25 = steps_at({4, 25}), at_40 = steps_at({4, 40}),
+                    other = steps_at({5, 31}), another = steps_at({6, 32});
+  StepTexts texts(kFlags);
+  texts.see(at_25);
+  texts.see(at_40);
+  texts.compile({&at_25, &at_40});
+  EXPECT_FALSE(texts.find(other));
+  texts.see(other);
+  texts.compile({&other});
+  EXPECT_TRUE(texts.find(other));
+  EXPECT_TRUE(texts.find(another));
+  EXPECT_EQ(texts.compilations(), 2U);
+}
+
+// Layers of one form share their code.
+TEST(MosaicStepTexts, equal_layers_have_one_text) {
+  const OpenProgram at_25 = steps_at({4, 25}), at_40 = steps_at({4, 40});
+  StepTexts texts(kFlags);
+  texts.see(at_25);
+  texts.see(at_40);
+  texts.compile({&at_25});
+  const std::optional<ReadySteps> steps = texts.find(at_25);
+  ASSERT_TRUE(steps);
+  std::set<ReadyStep::Enter*> entries;
+  for (const ReadyStep& step : steps->run) entries.insert(step.enter);
+  EXPECT_LT(entries.size() + 4, steps->run.size());
 }
 
 }  // namespace
