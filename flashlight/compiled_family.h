@@ -5,7 +5,7 @@
 //   at::Tensor z = fast(x_5x30);      // plans for 5x30; no compiler runs
 //
 // With mosaic, sizes are data of the compiled text: a new size is planned in some hundredths of a
-// second. A few texts serve all sizes, for plans differ where another algorithm pays or threads
+// second. Kernels are compiled once for all sizes, but where another algorithm pays or threads
 // divide something else; and weights are packed once. Other backends compile each size.
 #pragma once
 
