@@ -79,8 +79,7 @@ class SharedPreparations {
   };
 
   // Code that was prepared from these tensors by input, of which the `frozen` ones matter.
-  composit::Code::Codes of(const std::vector<size_t>& frozen,
-                           const std::vector<at::Tensor>& given);
+  composit::Code::Codes of(const std::vector<size_t>& frozen, const std::vector<at::Tensor>& given);
   void add(std::shared_ptr<const composit::Code> code, std::vector<Version> versions);
 
   std::mutex mutex_;

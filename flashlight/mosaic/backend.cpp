@@ -101,11 +101,11 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
     const auto source = std::make_shared<const Source>(std::move(emitted[i]));
     const auto runner =
         library_runner(library, *source, plans[i].prepared_bytes, thread_count(threads));
-    all.emplace_back(std::make_shared<const MosaicCode>(
-        std::make_shared<const Kernels>(Kernels{.runner = runner,
-                                                .source = source,
-                                                .plan = std::move(plans[i]),
-                                                .arenas = std::make_shared<package::ArenaPool>()})));
+    all.emplace_back(std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
+        Kernels{.runner = runner,
+                .source = source,
+                .plan = std::move(plans[i]),
+                .arenas = std::make_shared<package::ArenaPool>()})));
   }
   return all;
 }

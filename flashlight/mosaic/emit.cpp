@@ -145,8 +145,8 @@ class Emitter {
     const std::string element = text::type_name(one.type.dtype), array = text::array_type(one.type);
     if (one.role == Role::weight) {
       const ValueIds& inputs = plan_.routine.inputs;
-      read_.insert(static_cast<size_t>(std::find(inputs.begin(), inputs.end(), number) -
-                                       inputs.begin()));
+      read_.insert(
+          static_cast<size_t>(std::find(inputs.begin(), inputs.end(), number) - inputs.begin()));
       const std::string name = "weights." + names_[number];
       return by_pointer ? name : fmt::format("fl::as<const {}>({})", array, name);
     }
@@ -343,8 +343,8 @@ std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source) 
   const size_t count = std::min(kMostUnits, all_of(kernels).size() / kUnitSize);
   if (count == 0) return {};
   std::vector<std::vector<EmittedKernel>> groups(count);
-  const std::vector<size_t> numbers = grouped(
-      kernels.size(), count, [&](size_t i) { return kernels[i].definition.size() + 1; });
+  const std::vector<size_t> numbers =
+      grouped(kernels.size(), count, [&](size_t i) { return kernels[i].definition.size() + 1; });
   for (size_t i = 0; i < kernels.size(); ++i) groups[numbers[i]].push_back(kernels[i]);
   std::erase_if(groups, [](const auto& group) { return group.empty(); });
   return groups;

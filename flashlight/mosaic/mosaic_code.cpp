@@ -48,15 +48,15 @@ PreparedList MosaicCode::prepared_by(const Codes& codes) {
 std::shared_ptr<const composit::Code> MosaicCode::prepare_beside(const std::vector<Array>& weights,
                                                                  const Codes& others) const {
   return std::make_shared<const MosaicCode>(
-      kernels_, std::make_shared<const Prepared>(
-                    mosaic::prepare(preparing(), weights, prepared_by(others))));
+      kernels_,
+      std::make_shared<const Prepared>(mosaic::prepare(preparing(), weights, prepared_by(others))));
 }
 
 std::shared_ptr<const composit::Code> MosaicCode::prepare_like(const Codes& others) const {
   std::optional<Prepared> prepared = mosaic::prepare_like(preparing(), prepared_by(others));
   if (!prepared) return nullptr;
-  return std::make_shared<const MosaicCode>(
-      kernels_, std::make_shared<const Prepared>(std::move(*prepared)));
+  return std::make_shared<const MosaicCode>(kernels_,
+                                            std::make_shared<const Prepared>(std::move(*prepared)));
 }
 
 void MosaicCode::run(InputBuffers inputs, Buffers results, fl::Generator* generator) const {

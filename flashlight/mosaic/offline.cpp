@@ -83,8 +83,7 @@ Packed packed(const std::vector<Array>& weights, const Plan& plan, const std::st
                           hasher.finish().str().substr(0, 16));
   if (plan.prepared_bytes == 0) return packed;
   const toolchain::Library library = build({source}, {"-march=" + march});
-  const auto runner =
-      library_runner(library, source, preparing.prepared_bytes, thread_count(0));
+  const auto runner = library_runner(library, source, preparing.prepared_bytes, thread_count(0));
   const std::shared_ptr<std::byte> memory =
       prepare({preparing, source, source.constants, *runner}, weights).memory[0].first;
   packed.memory = {composit::tensor_type(composit::DType::uint8, {plan.prepared_bytes}), memory,

@@ -136,11 +136,11 @@ class StepsWriter {
 
   // The same text whether there is such a kernel or not: the address of none is no address.
   std::string first_panel(size_t place, const std::optional<Panels>& next) const {
-    const composit::DType dtype = next ? plan_.routine.values[next->value].type.dtype
-                                       : composit::DType::float32;
+    const composit::DType dtype =
+        next ? plan_.routine.values[next->value].type.dtype : composit::DType::float32;
     return fmt::format("fl::first_panel_or_none(team, {}, static_cast<const {}*>(at[{}]), {}, {})",
-                       text::open_number(next && next->by_columns ? 1 : 0),
-                       text::type_name(dtype), place, text::open_number(next ? next->columns : 0),
+                       text::open_number(next && next->by_columns ? 1 : 0), text::type_name(dtype),
+                       place, text::open_number(next ? next->columns : 0),
                        text::open_number(next ? next->terms : 0));
   }
   // The weights that are read first behind kernel `number`.

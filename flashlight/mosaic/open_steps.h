@@ -32,16 +32,16 @@ struct Place {
 };
 
 struct OpenStep {
-  std::string name;        // "product_gelu_128x3072x768"
-  text::OpenText kernel;   // a function `kernel`, after the functions that it calls; or empty
-  text::OpenText entry;    // what calls it, or the runtime: all of its numbers are data
-  composit::Hash key;      // of both texts, but for the numbers
-  std::string site;        // the same step at other sizes has the same; it is the only one here
-  Units tiles;             // instantiations of the runtime
-  std::vector<Place> places;     // `at` of the entry
-  std::vector<size_t> prepares;  // among OpenProgram::prepared, those that it writes
-  bool is_kernel = true;         // false: a border, which is not timed
-  bool is_waited_for = true;     // the next step needs what it writes
+  std::string name = {};       // "product_gelu_128x3072x768"
+  text::OpenText kernel = {};  // a function `kernel`, after the functions that it calls; or empty
+  text::OpenText entry = {};   // what calls it, or the runtime: all of its numbers are data
+  composit::Hash key = {};     // of both texts, but for the numbers
+  std::string site = {};       // the same step at other sizes has the same; it is the only one here
+  Units tiles = {};            // instantiations of the runtime
+  std::vector<Place> places = {};     // `at` of the entry
+  std::vector<size_t> prepares = {};  // among OpenProgram::prepared, those that it writes
+  bool is_kernel = true;              // false: a border, which is not timed
+  bool is_waited_for = true;          // the next step needs what it writes
 };
 
 // Memory that is filled once.

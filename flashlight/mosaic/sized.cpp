@@ -202,7 +202,8 @@ class Sized : public composit::SizedCode {
 
   Compiled code_of(Written at, ReadySteps steps) const {
     const auto source = std::make_shared<const Source>(at.program.source);
-    const auto text = [program = at.program, steps] { return text_of(program, steps); };
+    // Only what it shows: the steps' own texts would be kept for each size.
+    const auto text = [listing = StepListing(at.program, steps)] { return listing.text(); };
     return {std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
         Kernels{.runner = step_runner(std::move(at.program), std::move(steps), threads_),
                 .source = source,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "flashlight/runtime/flashlight.hpp"
@@ -40,12 +41,18 @@ struct Memory {
 
   void* address(const Place& place) const {
     switch (place.in) {
-      case Place::In::nothing: return nullptr;
-      case Place::In::argument: return const_cast<void*>(at.arguments[place.index]);
-      case Place::In::result: return at.results[place.index];
-      case Place::In::weight: return const_cast<void*>(at.weights[place.index]);
-      case Place::In::prepared: return prepared[place.index].first.get();
-      case Place::In::arena: return arena + place.offset;
+      case Place::In::nothing:
+        return nullptr;
+      case Place::In::argument:
+        return const_cast<void*>(at.arguments[place.index]);
+      case Place::In::result:
+        return at.results[place.index];
+      case Place::In::weight:
+        return const_cast<void*>(at.weights[place.index]);
+      case Place::In::prepared:
+        return prepared[place.index].first.get();
+      case Place::In::arena:
+        return arena + place.offset;
     }
     return nullptr;
   }
@@ -157,21 +164,30 @@ std::shared_ptr<const Runner> step_runner(OpenProgram program, ReadySteps steps,
   return std::make_shared<const StepRunner>(std::move(program), std::move(steps), threads);
 }
 
-std::string text_of(const OpenProgram& program, const ReadySteps& steps) {
+StepListing::StepListing(const OpenProgram& program, const ReadySteps& steps)
+    : prepare_(lines(program.prepare, steps.prepare)), run_(lines(program.run, steps.run)) {}
+
+std::vector<StepListing::Line> StepListing::lines(const std::vector<OpenStep>& open,
+                                                  const std::vector<ReadyStep>& ready) {
+  std::vector<Line> all;
+  for (size_t i = 0; i < open.size(); ++i) all.push_back({open[i].name, ready[i].text});
+  return all;
+}
+
+std::string StepListing::text() const {
   std::string texts, order;
-  std::map<const std::string*, bool> known;
-  const auto add = [&](const char* part, const std::vector<OpenStep>& open,
-                       const std::vector<ReadyStep>& ready) {
+  std::set<const std::string*> known;
+  const auto add = [&](const char* part, const std::vector<Line>& lines) {
     order += fmt::format("\n// {}:\n", part);
-    for (size_t i = 0; i < open.size(); ++i) {
-      if (known.emplace(ready[i].text.get(), true).second) texts += *ready[i].text;
-      const size_t begin = ready[i].text->find("step_");
-      order += fmt::format("//   {}: {}\n", open[i].name,
-                           ready[i].text->substr(begin, ready[i].text->find(' ', begin) - begin));
+    for (const Line& line : lines) {
+      if (known.insert(line.text.get()).second) texts += *line.text;
+      const size_t begin = line.text->find("step_");
+      order += fmt::format("//   {}: {}\n", line.name,
+                           line.text->substr(begin, line.text->find(' ', begin) - begin));
     }
   };
-  add("prepare", program.prepare, steps.prepare);
-  add("run", program.run, steps.run);
+  add("prepare", prepare_);
+  add("run", run_);
   return texts + order;
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "flashlight/mosaic/open_steps.h"
 #include "flashlight/mosaic/runner.h"
@@ -13,7 +15,21 @@ namespace flashlight::mosaic {
 // `steps` as StepTexts has them for `program`.
 std::shared_ptr<const Runner> step_runner(OpenProgram program, ReadySteps steps, int threads);
 
-// The texts of the steps, each once, and the order in which they run.
-std::string text_of(const OpenProgram& program, const ReadySteps& steps);
+// What the text of a program shows of its steps.
+class StepListing {
+ public:
+  StepListing(const OpenProgram& program, const ReadySteps& steps);
+  // The texts of the steps, each once, and the order in which they run.
+  std::string text() const;
+
+ private:
+  struct Line {
+    std::string name;
+    std::shared_ptr<const std::string> text;
+  };
+  static std::vector<Line> lines(const std::vector<OpenStep>& open,
+                                 const std::vector<ReadyStep>& ready);
+  std::vector<Line> prepare_, run_;
+};
 
 }  // namespace flashlight::mosaic

@@ -36,8 +36,8 @@ struct ReadyStep {
                      const int64_t* numbers);
   Enter* enter = nullptr;
   toolchain::Library library;
-  std::vector<int64_t> numbers;
-  std::shared_ptr<const std::string> text;  // as compiled
+  std::vector<int64_t> numbers = {};
+  std::shared_ptr<const std::string> text = {};  // as compiled
 };
 struct ReadySteps {
   std::vector<ReadyStep> prepare, run;  // as in the OpenProgram

@@ -141,8 +141,7 @@ OpenProgram steps_at(const Sizes& sizes) {
 }
 
 TEST(MosaicStepTexts, have_the_numbers_of_each_size) {
-  const OpenProgram at_25 = steps_at({4, 25}), at_40 = steps_at({4, 40}),
-                    at_31 = steps_at({4, 31});
+  const OpenProgram at_25 = steps_at({4, 25}), at_40 = steps_at({4, 40}), at_31 = steps_at({4, 31});
   StepTexts texts(kFlags);
   texts.see(at_25);
   EXPECT_TRUE(texts.has_news(at_25));
@@ -163,8 +162,8 @@ TEST(MosaicStepTexts, have_the_numbers_of_each_size) {
 
 // The batch was the same in all samples: it is a constant of the texts.
 TEST(MosaicStepTexts, a_number_that_was_the_same_is_no_data_until_it_differs) {
-  const OpenProgram at_25 = steps_at({4, 25}), at_40 = steps_at({4, 40}),
-                    other = steps_at({5, 31}), another = steps_at({6, 32});
+  const OpenProgram at_25 = steps_at({4, 25}), at_40 = steps_at({4, 40}), other = steps_at({5, 31}),
+                    another = steps_at({6, 32});
   StepTexts texts(kFlags);
   texts.see(at_25);
   texts.see(at_40);
