@@ -92,6 +92,23 @@ TEST(MosaicSized, what_is_prepared_at_one_size_does_for_others) {
   EXPECT_EQ(code->at(two.graph)->prepare_like({fixed->prepare(two.values)}), nullptr);
 }
 
+// Plans of other algorithms take what they have in common, and pack the rest.
+TEST(MosaicSized, what_is_prepared_is_shared_one_by_one) {
+  const std::vector<Sizes> sizes = {{3, 4}, {11, 17}, {40, 35}, {23, 19}};
+  const std::shared_ptr<SizedCode> code = code_for(test::image_filter, sizes);
+  Code::Codes prepared;
+  for (const Sizes& pixels : sizes) {
+    SCOPED_TRACE(testing::PrintToString(pixels));
+    const test::Case one = test::case_of("", {test::image_filter(pixels)});
+    prepared.push_back(code->at(one.graph)->prepare_beside(one.values, prepared));
+    test::expect_right(Compiled(prepared.back()), one);
+    const auto again = code->at(one.graph)->prepare_like(prepared);
+    ASSERT_NE(again, nullptr);
+    test::expect_right(Compiled(again), one);
+  }
+  EXPECT_EQ(code->at(test::graph_at(test::image_filter, sizes[0]))->prepare_like({}), nullptr);
+}
+
 // The norms of a slice of a weight are known beforehand, but not for all sizes.
 LazyTensor with_places(const Sizes& rows) {
   const LazyTensor places = slice(test::weight("places", {64, 40}), 0, 0, rows[0]);
