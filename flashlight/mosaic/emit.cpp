@@ -88,6 +88,9 @@ class Emitter {
     source_ = source_without_text(plan_, name_, read_before, read_);
     for (const size_t input : source_.weights)
       source_.members.push_back(names_[routine.inputs[input]]);
+    source_.prepare_name = name_ + "_prepare";
+    source_.run_name = name_ + "_run";
+    source_.tiles = tiles();
     source_.kernels = std::move(kernels_);
     source_.timed = std::move(timed_);
     for (const text::Function& one : called_functions(plan_))
@@ -99,6 +102,14 @@ class Emitter {
   }
 
  private:
+  std::vector<toolchain::SourceFile> tiles() const {
+    Units units;
+    for (const auto* kernels : {&plan_.prepare, &plan_.run})
+      for (const Kernel& kernel : *kernels)
+        if (kernel.form->add_units != nullptr) kernel.form->add_units(plan_, kernel, units);
+    return tile_files(units);
+  }
+
   // Makes the text and its units of the parts.
   void arrange(const std::string& prepare) {
     const std::string opening = opening_of(source_.headers, source_.name),
@@ -161,14 +172,11 @@ class Emitter {
   }
   // The weights that are read first behind kernel `number`.
   std::string read_next(const std::vector<KernelText>& texts, size_t number) {
-    for (size_t i = number + 1; i < texts.size(); ++i) {
-      const std::optional<Panels>& panels = texts[i].panels;
-      if (!panels || plan_.homes[panels->value] != Home::prepared) continue;
-      return fmt::format("fl::first_panel(team, {}, {}, {}, {})",
-                         panels->by_columns ? "fl::Split::columns" : "fl::Split::rows",
-                         passed(panels->value, true), panels->columns, panels->terms);
-    }
-    return "{}";
+    const std::optional<Panels> panels = next_panels(plan_, texts, number);
+    if (!panels) return "{}";
+    return fmt::format("fl::first_panel(team, {}, {}, {}, {})",
+                       panels->by_columns ? "fl::Split::columns" : "fl::Split::rows",
+                       passed(panels->value, true), panels->columns, panels->terms);
   }
 
   Code calls(const std::vector<Kernel>& kernels, bool timed) {
@@ -295,16 +303,9 @@ Source source_without_text(const Plan& plan, const std::string& name,
                            const std::set<size_t>& read_before, const std::set<size_t>& read) {
   Source source;
   source.name = text::namespace_name(name);
-  source.prepare_name = source.name + "_prepare";
-  source.run_name = source.name + "_run";
   source.headers = headers_of(plan);
   source.arena_bytes = plan.arena_bytes;
   source.draws = draws(plan);
-  Units tiles;
-  for (const auto* kernels : {&plan.prepare, &plan.run})
-    for (const Kernel& kernel : *kernels)
-      if (kernel.form->add_units != nullptr) kernel.form->add_units(plan, kernel, tiles);
-  source.tiles = tile_files(tiles);
   const loops::Routine& routine = plan.routine;
   for (size_t i = 0; i < routine.inputs.size(); ++i) {
     const loops::Value& value = routine.values[routine.inputs[i]];
@@ -334,6 +335,14 @@ bool reads_before_end(const Plan& plan, const std::vector<Kernel>& kernels, size
   for (const StepId step : kernels[number].steps)
     if (loops::contains(loops::reads(plan.routine.steps[step]), cleared)) return true;
   return false;
+}
+
+std::optional<Panels> next_panels(const Plan& plan, const std::vector<KernelText>& texts,
+                                  size_t number) {
+  for (size_t i = number + 1; i < texts.size(); ++i)
+    if (texts[i].panels && plan.homes[texts[i].panels->value] == Home::prepared)
+      return texts[i].panels;
+  return std::nullopt;
 }
 
 std::vector<std::vector<EmittedKernel>> groups_of_kernels(const Source& source) {

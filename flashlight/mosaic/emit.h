@@ -4,6 +4,7 @@
 //   source.text;       // kernels, each once, and the functions that call them in order
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -50,14 +51,17 @@ struct Source : package::Source {
 
 Source emit(const Plan& plan, const std::string& name);
 
-// Its parts but for text and kernels: `read_before` and `read` are the weights, by input of the
-// routine, that plan.prepare and plan.run read.
+// What it has beside text, kernels and tiles: `read_before` and `read` are the weights, by input of
+// the routine, that plan.prepare and plan.run read.
 Source source_without_text(const Plan& plan, const std::string& name,
                            const std::set<size_t>& read_before, const std::set<size_t>& read);
 // Without times.
 TimedKernel timed_kernel(const Plan& plan, const Kernel& kernel, const KernelText& text);
 // True if the kernel after the border at `number` reads the value that the border clears.
 bool reads_before_end(const Plan& plan, const std::vector<Kernel>& kernels, size_t number);
+// The packed weights that are read first behind the kernel at `number`.
+std::optional<Panels> next_panels(const Plan& plan, const std::vector<KernelText>& texts,
+                                  size_t number);
 
 // Kernels in groups of about the same size, each worth a translation unit; none where one unit for
 // all of the program does.

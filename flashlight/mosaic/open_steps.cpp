@@ -70,7 +70,7 @@ class StepsWriter {
     });
     std::vector<OpenStep> all;
     for (size_t i = 0; i < kernels.size(); ++i) {
-      all.push_back(step(kernels[i], texts[i], upcoming(texts, i)));
+      all.push_back(step(kernels[i], texts[i], next_panels(plan_, texts, i)));
       if (!texts[i].function) all.back().is_waited_for = reads_before_end(plan_, kernels, i);
       if (texts[i].function && &kernels == &plan_.run)
         timed_.push_back(timed_kernel(plan_, kernels[i], texts[i]));
@@ -142,13 +142,6 @@ class StepsWriter {
                        text::open_number(next && next->by_columns ? 1 : 0), text::type_name(dtype),
                        place, text::open_number(next ? next->columns : 0),
                        text::open_number(next ? next->terms : 0));
-  }
-  // The weights that are read first behind kernel `number`.
-  std::optional<Panels> upcoming(const std::vector<KernelText>& texts, size_t number) const {
-    for (size_t i = number + 1; i < texts.size(); ++i)
-      if (texts[i].panels && plan_.homes[texts[i].panels->value] == Home::prepared)
-        return texts[i].panels;
-    return std::nullopt;
   }
 
   // ---- memory ----

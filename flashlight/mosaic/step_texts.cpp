@@ -102,6 +102,7 @@ void StepTexts::see(const OpenProgram& at) {
 
 bool StepTexts::has_news(const OpenProgram& at) const {
   const auto is_new = [&](const OpenStep& step) {
+    if (step.kernel.numbers.empty()) return false;
     const auto text = texts_.find(step.key);
     if (text == texts_.end()) return true;
     const auto seen = text->second.sites.find(step.site);
