@@ -8,6 +8,7 @@
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
+#include "flashlight/mosaic/sides.h"
 
 namespace flashlight::mosaic {
 namespace {

@@ -62,17 +62,4 @@ std::optional<loops::Contraction> depthwise_of(const Statement& statement) {
   return sides;
 }
 
-std::optional<loops::Contraction> sides_of(const Statement& statement) {
-  auto sides = loops::contraction_of(statement, kLeastSide, /*halves=*/true);
-  return sides ? sides : depthwise_of(statement);
-}
-
-std::optional<loops::Contraction> sides_of(const loops::Nest& nest) {
-  return loops::is_recognised(nest) ? nest.recognised->contraction : sides_of(nest.statement);
-}
-
-loops::Program with_sides(loops::Program program) {
-  return loops::with_products(std::move(program), sides_of);
-}
-
 }  // namespace flashlight::mosaic

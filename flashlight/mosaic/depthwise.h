@@ -2,7 +2,7 @@
 //
 //   y[n, h, w, c] = sum of x[n, h + i, w + j, c] * k[c, i, j]
 //
-//   if (const auto sides = sides_of(nest)) ...     // a product, or such a convolution
+//   if (const auto sides = depthwise_of(statement)) ...
 //
 // As a contraction its columns are the channels, and both sides have them (see is_depthwise).
 #pragma once
@@ -17,12 +17,5 @@ namespace flashlight::mosaic {
 // The left side is the one with windows.
 std::optional<loops::Contraction> depthwise_of(const loops::Statement& statement);
 bool is_depthwise(const loops::Contraction& sides);
-
-// The two sides of a sum of products that register tiles can compute; nothing for other statements.
-// Those of a nest that was recognised are kept in it (Nest::recognised).
-std::optional<loops::Contraction> sides_of(const loops::Statement& statement);
-std::optional<loops::Contraction> sides_of(const loops::Nest& nest);
-// The nests of the program know their sides: each is looked at once, until its statement changes.
-loops::Program with_sides(loops::Program program);
 
 }  // namespace flashlight::mosaic

@@ -15,10 +15,10 @@
 #include "flashlight/loops/unify.h"
 #include "flashlight/loops/verify.h"
 #include "flashlight/mosaic/copy_windows.h"
-#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/frozen.h"
 #include "flashlight/mosaic/reductions.h"
+#include "flashlight/mosaic/sides.h"
 #include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/split_phases.h"
 #include "flashlight/mosaic/tilize.h"
@@ -31,9 +31,11 @@ using loops::Role;
 using loops::Routine;
 using loops::Step;
 
+using IsFrozen = std::function<bool(ValueId value)>;
+
 // True if both sides of a product lie in memory so that their offsets are sums of one summand per
 // axis. Statements that only split axes can be made so.
-bool is_plain(const loops::Statement& statement) {
+bool is_plain(const loops::Statement& statement, const IsFrozen& is_frozen) {
   const auto product = sides_of(statement);
   if (!product) return false;
   for (const composit::Expr* side : {&product->left, &product->right}) {
@@ -42,15 +44,16 @@ bool is_plain(const loops::Statement& statement) {
     for (const composit::Expr& index : side->arguments())
       if (!analysis.affine(index)) return false;
   }
-  return true;
+  return !has_one_row(*product) || is_frozen(value_of(product->right));
 }
 
 // A product keeps its shape: what would have to be computed for each element of a side is memory.
-std::string refusal(const loops::Statement& before, const loops::Statement& after) {
-  const auto is_plain_in_parts = [](const loops::Statement& one) {
+std::string refusal(const loops::Statement& before, const loops::Statement& after,
+                    const IsFrozen& is_frozen) {
+  const auto is_plain_in_parts = [&](const loops::Statement& one) {
     const std::vector<loops::Statement> phases = phases_of(one);
-    return std::any_of(phases.begin(), phases.end(), [](const loops::Statement& phase) {
-      return is_plain(with_split_axes(phase));
+    return std::any_of(phases.begin(), phases.end(), [&](const loops::Statement& phase) {
+      return is_plain(with_split_axes(phase), is_frozen);
     });
   };
   if (!is_plain_in_parts(before) || is_plain_in_parts(after)) return "";
@@ -83,9 +86,19 @@ class Former {
       const auto one = form_.choices.find(value);
       return one == form_.choices.end() ? std::nullopt : one->second.fuse;
     };
-    program = checked("fuse", fuse(std::move(program), {.refusal = refusal, .choice = choice}));
+    const auto refused = [is_frozen = is_frozen_in(program)](const auto& before,
+                                                             const auto& after) {
+      return refusal(before, after, is_frozen);
+    };
+    program = checked("fuse", fuse(std::move(program), {.refusal = refused, .choice = choice}));
     check_fused(program.functions.back());
     return checked("drop_zero_terms", drop_zero_terms(std::move(program)));
+  }
+
+  // Values that are known before the program runs.
+  IsFrozen is_frozen_in(const loops::Program& program) const {
+    return [frozen = frozen_values(program.functions.back(), form_.changing, options().freeze)](
+               ValueId value) { return value < frozen.size() && frozen[value]; };
   }
 
   // The program in terms of memory, with sums that tiles and threads can take.
@@ -93,9 +106,7 @@ class Former {
     using loops::checked;
     program = checked("split_phases", with_sides(split_phases(with_sides(std::move(program)))));
     program = checked("split_axes", with_sides(split_axes(std::move(program))));
-    const std::vector<bool> frozen =
-        frozen_values(program.functions.back(), form_.changing, options().freeze);
-    const auto is_frozen = [&](ValueId value) { return value < frozen.size() && frozen[value]; };
+    const IsFrozen is_frozen = is_frozen_in(program);
     CopiedWindows windows = copy_windows(std::move(program), is_frozen);
     program = checked("copy_windows", with_sides(std::move(windows.program)));
     for (const ValueId copy : windows.copies) set_order_of(copy, program.functions.back());

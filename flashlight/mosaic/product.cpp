@@ -5,6 +5,7 @@
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/layout.h"
+#include "flashlight/mosaic/sides.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -219,6 +220,8 @@ std::optional<Product> product_of(const loops::Routine& routine, const loops::Ne
   product.element = product.weight = dtype;
   product.accumulator = *accumulator;
   product.depthwise = is_depthwise(*sides);
+  // Packing a matrix for one row takes longer than the product.
+  if (has_one_row(*sides) && !is_frozen(value_of(sides->right))) return std::nullopt;
   if (!product.depthwise) choose_rows(*sides, statement.stores[0].at, is_frozen);
   product.left = value_of(sides->left);
   product.right = value_of(sides->right);

@@ -5,8 +5,8 @@
 
 #include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
-#include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
+#include "flashlight/mosaic/sides.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -30,8 +30,9 @@ struct Roles {
 std::optional<Roles> roles_of(const loops::Routine& routine, const loops::Nest& nest) {
   const Statement& statement = nest.statement;
   if (!loops::is_sum(statement) || statement.domain.defined() || statement.stores.size() != 1 ||
-      statement.stores[0].add || loops::iterations(statement) < kLeastWork || sides_of(nest))
+      statement.stores[0].add || loops::iterations(statement) < kLeastWork)
     return std::nullopt;
+  if (const auto product = sides_of(nest); product && !has_one_row(*product)) return std::nullopt;
   const Statement one = flat(routine, statement);
   composit::IndexAnalysis analysis(one.axes);
   std::optional<composit::Affine> widest;

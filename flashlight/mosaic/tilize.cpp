@@ -9,6 +9,7 @@
 #include "flashlight/mosaic/copies.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
+#include "flashlight/mosaic/sides.h"
 
 namespace flashlight::mosaic {
 namespace {

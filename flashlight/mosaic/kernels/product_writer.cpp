@@ -135,7 +135,8 @@ Code ProductWriter::over_batches(const Code& call) {
 }
 
 text::Lambda ProductWriter::finish(const std::string& outer, const AxisIds& outer_axes) {
-  return {.head = "[&](" + outer + ", int64_t inner, int rows, int64_t column, " +
+  const std::string inner = product_.rows.empty() ? "int64_t" : "int64_t inner";
+  return {.head = "[&](" + outer + ", " + inner + ", int rows, int64_t column, " +
                   (has_whole_panels() ? "int" : "int columns") + ", const auto* sums)",
           .body = finish_body(outer_axes)};
 }
