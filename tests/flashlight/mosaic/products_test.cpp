@@ -244,6 +244,48 @@ TEST(MosaicProducts, are_recognised) {
   EXPECT_EQ(products(given("a", {5, 7}) * weight("b", {5, 7})), 0);
 }
 
+// Tiles read a matrix in panels, in the order of its memory, which loops over a column do not.
+TEST(MosaicProducts, of_one_row_where_the_matrix_is_known) {
+  const auto plan = [](const LazyTensor& y) { return plan_of(case_of("", {y}).graph); };
+  const LazyTensor x = given("x", {1, 70}), b = weight("b", {90});
+  const LazyTensor known = weight("w", {70, 90});
+  EXPECT_EQ(count_products(plan(apply_one("aten::addmm", {b, x, known, 1, 1}))), 1);
+  EXPECT_EQ(count_products(plan(apply_one("aten::linear", {x, transpose(known, 0, 1), b}))), 1);
+  EXPECT_EQ(count_products(plan(matmul(given("v", {70}), known))), 1);
+  EXPECT_EQ(
+      count_products(plan(convolution(given("i", {1, 70, 1, 1}), weight("k", {90, 70, 1, 1}), {}))),
+      1);
+  // The matrix is not known, or the vector is known instead: packing is work of each call.
+  EXPECT_EQ(count_products(plan(matmul(x, given("m", {70, 90})))), 0);
+  EXPECT_EQ(count_products(plan(matmul(given("m", {90, 70}), weight("v", {70})))), 0);
+  // What computes an unknown matrix stays in the sum's loops; what computes the vector does not.
+  const auto loops_of = [&](const LazyTensor& y) { return plan(y).run.size(); };
+  EXPECT_EQ(loops_of(matmul(x, relu(given("m", {70, 90})))), 1);
+  EXPECT_EQ(loops_of(matmul(relu(x), known)), 2);
+}
+
+TEST(MosaicProducts, of_one_row) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text, {y}));
+  };
+  const LazyTensor v = given("v", {87}), w = weight("w", {87, 131}), n = given("n", {131});
+  add("vector and matrix", matmul(v, w));
+  add("matrix and vector", matmul(weight("t", {131, 87}), v));
+  add("what follows", relu(matmul(v, w) + n) * n);
+  add("what comes before", matmul(sqrt(v * v + 0.5), w));
+  add("two of it", matmul(relu(matmul(v, w)), weight("u", {131, 64})));
+  add("two axes of terms",
+      apply_one("aten::einsum",
+                {"ab,abc->c", LazyTensors{given("x", {7, 11}), weight("w3", {7, 11, 40})}}));
+  add("two axes of columns",
+      apply_one("aten::einsum",
+                {"a,bac->bc", LazyTensors{given("x", {70}), weight("w4", {3, 70, 40})}}));
+  add("a matrix that is not known", matmul(v, given("m", {87, 131})));
+  add("a softmax of it", softmax(matmul(v, w), 0));
+  EXPECT_EQ(differences(cases), "");
+}
+
 // A window that never meets the image: the sum has no terms.
 TEST(MosaicProducts, of_padding_alone) {
   const LazyTensor x = given("x", {16, 8, 1, 1}), w = weight("w", {34, 8, 1, 1});
