@@ -5,6 +5,7 @@
 
 #include "composit/family/unify.h"
 #include "composit/ir/error.h"
+#include "composit/ir/literal.h"
 #include "composit/ir/words.h"
 
 namespace composit {

@@ -1,10 +1,14 @@
 #include "flashlight/cpp/backend.h"
 
+#include <atomic>
+#include <optional>
 #include <set>
 
+#include "composit/io/log.h"
 #include "composit/ir/error.h"
 #include "flashlight/backends/cpp.h"
 #include "flashlight/backends/registry.h"
+#include "flashlight/cpp/sized.h"
 #include "flashlight/loops/fuse.h"
 #include "flashlight/loops/recompute.h"
 #include "flashlight/loops/signed_zero.h"
@@ -61,6 +65,38 @@ class CppCode : public package::GeneratedCode {
   int64_t arena_bytes_;
 };
 
+// Returns the same. `sizes` are the numbers of Source::sizes.
+using SizedEntry = const char*(const void* const*, const void* const*, void* const*, const int64_t*,
+                               void*);
+
+// The text of all sizes, compiled.
+struct SizedLibrary {
+  toolchain::Library library;
+  std::shared_ptr<const package::Source> source;
+  SizedEntry* entry;
+};
+
+class SizedCppCode : public package::GeneratedCode {
+ public:
+  SizedCppCode(composit::Ports ports, std::shared_ptr<const SizedLibrary> library,
+               std::vector<int64_t> sizes)
+      : GeneratedCode(std::move(ports), library->source),
+        library_(std::move(library)),
+        sizes_(std::move(sizes)) {}
+
+  void run(composit::InputBuffers inputs, composit::Buffers results,
+           fl::Generator* generator) const override {
+    call(inputs, results, generator, [&](const package::Pointers& at) {
+      return library_->entry(at.arguments.data(), at.weights.data(), at.results.data(),
+                             sizes_.data(), at.generator);
+    });
+  }
+
+ private:
+  std::shared_ptr<const SizedLibrary> library_;
+  std::vector<int64_t> sizes_;
+};
+
 // Operations that may become calls of LibTorch.
 AtenSchemas aten_of(const Graph& graph, const CompileOptions& options) {
   const bool is_linked = Cpp::fields().typed(options.options).link_aten;
@@ -111,6 +147,60 @@ std::vector<Compiled> compile_together(const std::vector<Graph>& graphs,
   return compiled;
 }
 
+toolchain::Sources sources_of(const Source& source) {
+  toolchain::Sources sources;
+  sources.headers.push_back(package::shipped_file(package::kRuntimeName));
+  for (const std::string& header : source.headers)
+    sources.headers.push_back(package::shipped_file(header));
+  sources.units.push_back({"kernels.cpp", source.text});
+  for (const EmittedLines& place : source.origins)
+    sources.origins.push_back(origin_in("kernels.cpp", place.first, place.last, place.origin));
+  return sources;
+}
+
+// One text where the program has one; sizes at which it has other loops are compiled alone.
+class Sized : public composit::SizedCode {
+ public:
+  Sized(const std::vector<Graph>& shown, const CompileOptions& options) : options_(options) {
+    try {
+      program_.emplace(shown, lowering_of(shown.at(0), options));
+      library_ = compiled(*program_);
+    } catch (const composit::UserError& error) {
+      composit::log_warning("[cpp] '" + options.name +
+                             "' is compiled for each size: " + error.what());
+      program_.reset();
+    }
+  }
+
+  Compiled at(const Graph& graph) override {
+    if (auto made = at_once(graph)) return std::move(*made);
+    ++alone_;
+    return backend().compile(graph, options_);
+  }
+  std::optional<Compiled> at_once(const Graph& graph) override {
+    const auto sizes = program_ ? program_->sizes_of(graph) : std::nullopt;
+    if (!sizes) return std::nullopt;
+    return Compiled(std::make_shared<const SizedCppCode>(
+        composit::ports_of(graph, program_->source().name), library_, *sizes));
+  }
+  size_t compilations() const override { return (program_ ? 1 : 0) + alone_; }
+
+ private:
+  std::shared_ptr<const SizedLibrary> compiled(const SizedProgram& program) const {
+    const Source& source = program.source();
+    const toolchain::Library library =
+        toolchain::Library::load(sources_of(source), building_of(options_));
+    return std::make_shared<const SizedLibrary>(
+        SizedLibrary{library, std::make_shared<const package::Source>(source),
+                     library.symbol<SizedEntry>(source.entry_name)});
+  }
+
+  CompileOptions options_;
+  std::optional<SizedProgram> program_;
+  std::shared_ptr<const SizedLibrary> library_;
+  std::atomic<size_t> alone_ = 0;
+};
+
 class CppBackend : public package::GeneratingBackend {
  public:
   std::string name() const override { return "cpp"; }
@@ -120,6 +210,10 @@ class CppBackend : public package::GeneratingBackend {
  protected:
   Compiled make(const Graph& graph, const CompileOptions& options) const override {
     return compile_together({graph}, {options.name}, options)[0];
+  }
+  std::shared_ptr<composit::SizedCode> make_sized(const std::vector<Graph>& shown,
+                                                  const CompileOptions& options) const override {
+    return std::make_shared<Sized>(shown, options);
   }
   std::string write(const Graph& graph, const CompileOptions& options) const override {
     return source_of(graph, lowering_of(graph, options)).text;

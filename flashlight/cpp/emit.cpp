@@ -5,6 +5,7 @@
 
 #include "flashlight/loops/sizes.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 #include "flashlight/text/printer.h"
 #include "flashlight/text/routine_writer.h"
 #include "flashlight/text/runtime_call_text.h"
@@ -35,8 +36,19 @@ Code weight_struct(const Program& program, const std::vector<WeightStruct>& stru
   return braced("struct " + structs[function].name, members, "};");
 }
 
+// The pointer that a loader passes as what a function takes.
+std::string taken(const Type& type, const std::string& pointer, bool is_const) {
+  const Form form = RoutineWriter::parameter_form(type);
+  const std::string prefix = is_const ? "const " : "";
+  if (form != Form::array)
+    return "static_cast<" + prefix + RoutineWriter::pointer(type, form, nullptr, "") + ">(" +
+           pointer + ")";
+  return "*static_cast<std::add_pointer_t<" + prefix + array_type(type) + ">>(" + pointer + ")";
+}
+
 // The function that a loader calls: arguments, weights and results are plain pointers.
-Code entry(const Program& program, const RoutineWriter& main, const std::string& name) {
+Code entry(const Program& program, const RoutineWriter& main, const std::string& name,
+           const std::vector<std::string>& sizes) {
   const Routine& function = program.functions.back();
   std::vector<std::string> arguments;
   Code body;
@@ -45,23 +57,27 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
     body += statement("std::memcpy(&bound, weights, sizeof bound);");
     arguments.push_back("bound");
   }
-  const auto reference = [&](const Type& type, const std::string& pointer, bool is_const) {
-    return "*static_cast<std::add_pointer_t<" + std::string(is_const ? "const " : "") +
-           array_type(type) + ">>(" + pointer + ")";
-  };
   size_t number = 0;
   for (ValueId value : function.inputs) {
     const Value& one = function.values[value];
     if (one.role != Role::argument) continue;
     const std::string pointer = "arguments[" + std::to_string(number++) + "]";
-    if (one.type.numel() > 0) arguments.push_back(reference(one.type, pointer, true));
+    if (one.type.numel() > 0) arguments.push_back(taken(one.type, pointer, true));
   }
   for (size_t i = 0; i < function.results.size(); ++i) {
     const Type& type = function.values[function.results[i]].type;
     if (type.numel() > 0)
-      arguments.push_back(reference(type, "results[" + std::to_string(i) + "]", false));
+      arguments.push_back(taken(type, "results[" + std::to_string(i) + "]", false));
   }
-  if (main.signature().has_arena) arguments.push_back("static_cast<std::byte*>(arena)");
+  for (const std::string& size : main.signature().sizes) {
+    const auto place = std::find(sizes.begin(), sizes.end(), size) - sizes.begin();
+    arguments.push_back("static_cast<int>(sizes[" + std::to_string(place) + "])");
+  }
+  const bool is_sized = current_names() != nullptr;
+  if (main.signature().has_arena) {
+    if (is_sized) body += statement("static thread_local fl::Stack memory;");
+    arguments.push_back(is_sized ? "memory" : "static_cast<std::byte*>(arena)");
+  }
   if (main.signature().has_generator)
     arguments.push_back("*static_cast<fl::Generator*>(generator)");
   body += reported(call(program.functions.back().name + "::" + main.signature().name, arguments));
@@ -69,7 +85,8 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
       "extern \"C\" const char* " + name,
       {"[[maybe_unused]] const void* const* arguments",
        "[[maybe_unused]] const void* const* weights", "[[maybe_unused]] void* const* results",
-       "[[maybe_unused]] void* arena", "[[maybe_unused]] void* generator"},
+       is_sized ? "[[maybe_unused]] const int64_t* sizes" : "[[maybe_unused]] void* arena",
+       "[[maybe_unused]] void* generator"},
       body});
 }
 
@@ -113,7 +130,22 @@ std::vector<std::string> headers_of(const Program& program,
 
 }  // namespace
 
-Source emit(Program program) {
+namespace {
+
+// Memory of a size that is no constant is taken while the function runs.
+void take_memory_later(const Routine& function, const Table<FunctionId, ScheduledRoutine>& scheduled,
+                       ScheduledRoutine& routine) {
+  routine.needs.has_arena = false;
+  for (const Step& step : function.steps) {
+    for (const FunctionId callee : callees(step))
+      routine.needs.has_arena |= scheduled[callee].needs.has_arena;
+    for (const ValueId value : writes(step))
+      if (function.values[value].role == Role::temporary)
+        routine.needs.has_arena |= !is_local(function, routine, value);
+  }
+}
+
+Source emitted(Program program) {
   expect_bound("emit", program);
   const std::vector<WeightStruct> structs = plan_weights(program);
   Source source;
@@ -129,6 +161,11 @@ Source emit(Program program) {
   }
   source.structs = str(weights);
   source.headers = headers_of(program, header_of);
+  const bool is_sized = current_names() != nullptr;
+  if (is_sized) {
+    source.headers.push_back("flashlight_arena.hpp");
+    source.sizes = current_names()->names();
+  }
   source.links = headers_of(program, link_header_of);
   Code opening = includes(source);
   opening += blank();
@@ -136,8 +173,10 @@ Source emit(Program program) {
   size_t line = line_count(opening) + line_count(weights);
   for (const FunctionId i : program.functions.ids()) {
     scheduled.push_back(scheduled_routine(program.functions[i], program.functions, scheduled));
+    if (is_sized) take_memory_later(program.functions[i], scheduled, scheduled.back());
     RoutineWriter writer(program, i, structs, scheduled);
     const text::Function written = writer.write();
+    scheduled.back().needs.sizes = writer.signature().sizes;
     Code function = blank();
     function += definition(written);
     source.functions += str(function);
@@ -147,8 +186,8 @@ Source emit(Program program) {
     source.declaration = str(declaration(written));
     closing += statement("}  // namespace " + source.name);
     closing += blank();
-    closing += entry(program, writer, source.entry_name);
-    source.arena_bytes = writer.signature().arena_bytes;
+    closing += entry(program, writer, source.entry_name, source.sizes);
+    source.arena_bytes = is_sized ? 0 : writer.signature().arena_bytes;
     source.draws = writer.signature().has_generator;
   }
   source.text = str(opening) + source.structs + source.functions + str(closing);
@@ -162,6 +201,16 @@ Source emit(Program program) {
     source.members.push_back(weight.member);
   }
   return source;
+}
+
+}  // namespace
+
+Source emit(Program program) { return emitted(std::move(program)); }
+
+Source emit(Program program, const text::SizeNames& names) {
+  text::SizeNames own = names;
+  const text::NamedNumbers named(own);
+  return emitted(std::move(program));
 }
 
 }  // namespace flashlight::cpp

@@ -10,6 +10,7 @@
 
 #include "flashlight/loops/program.h"
 #include "flashlight/package/source.h"
+#include "flashlight/text/size_names.h"
 
 namespace flashlight::cpp {
 
@@ -32,8 +33,14 @@ struct Source : package::Source {
   std::string entry_name;
   int lines = 0;  // of `text`
   std::vector<EmittedLines> origins = {};
+  // Of a text for several sizes: the names of its sizes. The entry's fourth argument is then a
+  // pointer to as many int64_t.
+  std::vector<std::string> sizes = {};
 };
 
 Source emit(Program program);
+// The text with these names of sizes instead of the numbers that they stand for. UserError where
+// something of the program has to be a constant.
+Source emit(Program program, const text::SizeNames& names);
 
 }  // namespace flashlight::cpp

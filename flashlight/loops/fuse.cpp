@@ -26,10 +26,8 @@ constexpr int64_t kLeastRounds = 16;
 
 class Fuser {
  public:
-  Fuser(const Program& program, Routine& function, const FuseOptions& options)
-      : program_(program), function_(function), options_(options) {
-    if (&function == &program.functions.back()) choice_ = options.choice;
-  }
+  Fuser(const Program& program, FunctionId number, Routine& function, const FuseOptions& options)
+      : program_(program), number_(number), function_(function), options_(options) {}
 
   void run() {
     count();
@@ -178,7 +176,7 @@ class Fuser {
   }
 
   std::optional<bool> choice_of(ValueId value) const {
-    return choice_ ? choice_(value) : std::nullopt;
+    return options_.choice ? options_.choice(number_, value) : std::nullopt;
   }
   void keep(ValueId value, const std::string& reason) { function_.kept[value] = reason; }
   // "softmax (encoder.layer.0)".
@@ -347,9 +345,9 @@ class Fuser {
   }
 
   const Program& program_;
+  const FunctionId number_;
   Routine& function_;
   const FuseOptions& options_;
-  std::function<std::optional<bool>(ValueId value)> choice_ = {};
   Table<ValueId, std::set<StepId>> readers_, writers_;
   std::set<StepId> removed_;
 };
@@ -358,7 +356,8 @@ class Fuser {
 
 Program fuse(Program program, const FuseOptions& options) {
   expect_bound("fuse", program);
-  for (Routine& function : program.functions) Fuser(program, function, options).run();
+  for (const FunctionId i : program.functions.ids())
+    Fuser(program, i, program.functions[i], options).run();
   return program;
 }
 

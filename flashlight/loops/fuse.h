@@ -18,9 +18,9 @@ namespace flashlight::loops {
 struct FuseOptions {
   // Says why a nest must not become `after`; empty if it may.
   std::function<std::string(const Statement& before, const Statement& after)> refusal = {};
-  // For a value of the last function: true to compute it where it is read at any cost, false to
-  // keep it in memory, nothing to let fuse decide by cost.
-  std::function<std::optional<bool>(ValueId value)> choice = {};
+  // For a value of a function: true to compute it where it is read at any cost, false to keep it in
+  // memory, nothing to let fuse decide by cost.
+  std::function<std::optional<bool>(FunctionId function, ValueId value)> choice = {};
 };
 
 // Notes in each nest what was fused into it, in each function why it kept values (Routine::kept).

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "flashlight/loops/program.h"
@@ -22,6 +23,7 @@ namespace flashlight::loops {
 struct Needs {
   bool has_arena = false, has_generator = false;
   int64_t arena_bytes = 0;  // of the function, plus the most that one of its callees needs
+  std::vector<std::string> sizes = {};  // names, where a text serves several sizes
 };
 
 // All calls of a run but the last write their results in turn to the halves of an array of two.

@@ -111,6 +111,12 @@ Table<SizeId, int64_t> numbers_of(const Program& program, const SizeNumbers& giv
 }
 
 SizeNumbers sizes_given(const Program& program, const std::vector<Array>& inputs) {
+  std::vector<Type> types;
+  for (const Array& input : inputs) types.push_back(input.type());
+  return sizes_given(program, types);
+}
+
+SizeNumbers sizes_given(const Program& program, const std::vector<Type>& inputs) {
   SizeNumbers given;
   if (program.sizes.empty()) return given;
   const Routine& function = program.functions.back();
@@ -120,7 +126,7 @@ SizeNumbers sizes_given(const Program& program, const std::vector<Array>& inputs
     if (value.constant.defined()) continue;
     if (next == inputs.size())
       throw UserError("[bind] expected an input for '" + value.name + "', received none");
-    const composit::Dims& sizes = inputs[next++].type().sizes;
+    const composit::Dims& sizes = inputs[next++].sizes;
     if (value.named.empty()) continue;
     if (sizes.size() != value.named.size())
       throw UserError("[bind] expected " + std::to_string(value.named.size()) + " axes of '" +

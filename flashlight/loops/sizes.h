@@ -24,6 +24,7 @@ using SizeNumbers = std::map<std::string, int64_t, std::less<>>;
 Table<SizeId, int64_t> numbers_of(const Program& program, const SizeNumbers& given);
 // The sizes that these inputs of the last function determine. UserError if an input has another
 // rank, or if two determine different numbers for the same size.
+SizeNumbers sizes_given(const Program& program, const std::vector<Type>& inputs);
 SizeNumbers sizes_given(const Program& program, const std::vector<Array>& inputs);
 // Replaces all names by numbers. UserError as above, and if a size becomes negative.
 Program bind_sizes(Program program, const SizeNumbers& given);

@@ -27,6 +27,7 @@
 namespace flashlight::mosaic {
 namespace {
 
+using loops::FunctionId;
 using loops::Role;
 using loops::Routine;
 using loops::Step;
@@ -82,9 +83,10 @@ class Former {
                                                                    .results = options().results,
                                                                    .outline = false}));
     find_choices(program.functions.back());
-    const auto choice = [this](ValueId value) {
+    const FunctionId own(program.functions.size() - 1);
+    const auto choice = [this, own](FunctionId function, ValueId value) {
       const auto one = form_.choices.find(value);
-      return one == form_.choices.end() ? std::nullopt : one->second.fuse;
+      return function != own || one == form_.choices.end() ? std::nullopt : one->second.fuse;
     };
     const auto refused = [is_frozen = is_frozen_in(program)](const auto& before,
                                                              const auto& after) {

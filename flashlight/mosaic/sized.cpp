@@ -142,10 +142,8 @@ class Sized : public composit::SizedCode {
 
   // The sizes that a form has names for; nothing where it has others.
   static std::optional<loops::SizeNumbers> sizes_of(const PlanForm& form, const Graph& graph) {
-    std::vector<composit::Array> inputs;
-    for (const composit::LazyTensor& input : graph.inputs())
-      inputs.emplace_back(composit::tensor_type(input.dtype(), input.type().sizes), nullptr,
-                          nullptr);
+    std::vector<composit::Type> inputs;
+    for (const composit::LazyTensor& input : graph.inputs()) inputs.push_back(input.type());
     try {
       return loops::sizes_given(form.program, inputs);
     } catch (const UserError&) {

@@ -2,15 +2,23 @@
 // it is large and the system has them. Panels pass by too fast for tables of small ones.
 //
 //   const fl::Memory arena = fl::allocate(kArenaBytes);
+//
+// A program whose sizes are data takes memory from a stack:
+//
+//   fl::Frame frame(memory);                             // until the end of the function
+//   float (*const hidden)[768] = frame.take<float[768]>(tokens);
 #pragma once
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
+#include <vector>
 
 namespace fl {
 
@@ -39,5 +47,72 @@ inline Memory allocate(std::size_t bytes) {
 #endif
   return {memory, detail::FreeMemory{alignment}};
 }
+
+// Memory that is given back in the reverse order in which it was taken. What was taken once is kept
+// for the next time, in one block.
+class Stack {
+ public:
+  std::byte* take(std::size_t bytes) {
+    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    while (block_ < blocks_.size() && used_ + bytes > blocks_[block_].bytes) {
+      // A block behind it is free: if it is too small, it makes way.
+      if (++block_ < blocks_.size() && blocks_[block_].bytes < bytes) blocks_.resize(block_);
+      used_ = 0;
+    }
+    if (block_ == blocks_.size()) add(bytes);
+    std::byte* const memory = blocks_[block_].memory.get() + used_;
+    used_ += bytes;
+    return memory;
+  }
+
+ private:
+  friend class Frame;
+  static constexpr std::size_t kAlignment = 64, kLeast = std::size_t{1} << 16;
+  struct Block {
+    Memory memory;
+    std::size_t bytes;
+  };
+
+  void add(std::size_t bytes) {
+    const std::size_t size = std::max({bytes, total(), kLeast});
+    blocks_.push_back({allocate(size), size});
+    used_ = 0;
+  }
+  std::size_t total() const {
+    std::size_t all = 0;
+    for (const Block& block : blocks_) all += block.bytes;
+    return all;
+  }
+  void give_back(std::size_t block, std::size_t used) {
+    block_ = block;
+    used_ = used;
+    if (block_ > 0 || used_ > 0 || blocks_.size() < 2) return;
+    const std::size_t all = total();
+    blocks_.clear();
+    add(all);
+  }
+
+  std::vector<Block> blocks_;
+  std::size_t block_ = 0, used_ = 0;  // blocks before that one are full
+};
+
+// What a function takes of a stack, until the end of the scope.
+class Frame {
+ public:
+  explicit Frame(Stack& stack) : stack_(stack), block_(stack.block_), used_(stack.used_) {}
+  ~Frame() { stack_.give_back(block_, used_); }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  // So many elements, which are not initialised. `T` may be an array.
+  template <class T>
+  T* take(std::int64_t count) {
+    return reinterpret_cast<T*>(stack_.take(static_cast<std::size_t>(count) * sizeof(T)));
+  }
+
+ private:
+  Stack& stack_;
+  std::size_t block_, used_;
+};
 
 }  // namespace fl

@@ -1,6 +1,7 @@
 // Writes the calls of a function: of others, one by one and in loops, and of the shipped headers.
 #include <algorithm>
 
+#include "composit/ir/error.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/open_numbers.h"
 #include "flashlight/text/routine_writer.h"
@@ -8,19 +9,40 @@
 
 namespace flashlight::text {
 
-// The text that passes `value` as a reference to an array of type `as`.
+// The text that passes `value` as a reference to an array of type `as`, or as a pointer where its
+// sizes are data.
 std::string RoutineWriter::whole(ValueId value, const Type& as, bool is_const) const {
   const std::string& text = use(value);
+  if (const Form form = parameter_form(as); form != Form::array)
+    return same_memory(value, as) ? text : moved(text, as, is_const);
   const Value& one = function_.values[value];
   if (one.role == Role::weight) return "fl::as<const " + array_type(as) + ">(" + text + ")";
   if (one.type.sizes == as.sizes) return text;
   return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as) + ">(" + text + ")";
 }
 
+// True if the pointer that stands for `value` is one to elements of type `as`.
+bool RoutineWriter::same_memory(ValueId value, const Type& as) const {
+  const Type& type = function_.values[value].type;
+  const Form here = form(value);
+  if (here != parameter_form(as)) return false;
+  return here == Form::flat ||
+         pointer(type, here, nullptr, "") == pointer(as, here, nullptr, "");
+}
+
+std::string RoutineWriter::moved(const std::string& text, const Type& as, bool is_const) {
+  return std::string("reinterpret_cast<") + (is_const ? "const " : "") +
+         pointer(as, parameter_form(as), nullptr, "") + ">(" + text + ")";
+}
+
 std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_const) const {
   std::vector<std::string> list;
   for (ValueId value : is_const ? call.arguments : call.results) {
     const Type& type = function_.values[value].type;
+    if (current_names() != nullptr && is_open_number(type.numel()))
+      throw composit::UserError("[cpp] expected constant sizes of what " + function_text(call) +
+                                " takes, received " + bare_number(type.numel()) + " elements of '" +
+                                function_.values[value].name + "'");
     const Type row = composit::tensor_type(type.dtype, {type.numel()});
     const std::string element = (is_const ? "const " : "") + type_name(type.dtype);
     if (type.numel() == 0)
@@ -65,7 +87,11 @@ Code RoutineWriter::runtime_call(const RuntimeCall& call) const {
 Code RoutineWriter::call_of(FunctionId function, std::vector<std::string> arguments) const {
   const Needs& needs = scheduled_[function].needs;
   const int64_t own_bytes = scheduled_[number_].own_bytes;
-  if (needs.has_arena)
+  arguments.insert(arguments.end(), needs.sizes.begin(), needs.sizes.end());
+  if (current_names() != nullptr) {
+    current_names()->use(needs.sizes);
+    if (needs.has_arena) arguments.push_back("memory");
+  } else if (needs.has_arena)
     arguments.push_back(own_bytes > 0 ? "arena + " + open_number(own_bytes) : "arena");
   if (needs.has_generator) arguments.push_back("generator");
   return flashlight::text::call(identifier(program_.functions[function].name), arguments);
@@ -83,6 +109,8 @@ void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t fir
     if (!passed) continue;
     if (index.empty())
       arguments.push_back(whole(values[i], parameter.type, is_const));
+    else if (form(values[i]) == Form::flat)
+      arguments.push_back(slot_of(values[i], parameter.type, index, is_const));
     else if (sizes.size() == slot.size() + 1 &&
              std::equal(slot.begin(), slot.end(), sizes.begin() + 1))
       arguments.push_back(use(values[i]) + "[" + index + "]");
@@ -90,6 +118,16 @@ void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t fir
       arguments.push_back("fl::slot<" + std::string(is_const ? "const " : "") +
                           array_type(parameter.type) + ">(" + use(values[i]) + ", " + index + ")");
   }
+}
+
+// The element along the first dimension of memory that has one index for all of them.
+std::string RoutineWriter::slot_of(ValueId value, const Type& as, const std::string& index,
+                                   bool is_const) const {
+  const std::string first =
+      use(value) + " + (" + index + ") * " + open_number(std::max<int64_t>(as.numel(), 1));
+  const Form form = parameter_form(as);
+  if (form == Form::flat || (form == Form::rows && as.rank() == 1)) return first;
+  return moved(first, as, is_const);
 }
 
 // `index`: the number of the call, if it is in a loop.

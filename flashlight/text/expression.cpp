@@ -237,9 +237,10 @@ ExpressionText ExpressionWriter::write(const Expr& x, int precedence) {
 }
 
 std::string ExpressionWriter::number(const Expr& x) {
-  if (!has_open_numbers()) return literal(x.value(), x.dtype());
   const auto* integer = std::get_if<int64_t>(&x.value());
-  if (integer != nullptr && x.dtype() == DType::int64) return open_number(*integer);
+  if (integer != nullptr && x.dtype() == DType::int64 && is_open_number(*integer))
+    return open_number(*integer);
+  if (!has_open_numbers()) return literal(x.value(), x.dtype());
   const auto* real = std::get_if<double>(&x.value());
   const bool is_real = x.dtype() == DType::float32 || x.dtype() == DType::float64;
   if (real != nullptr && is_real) return open_real(*real, x.dtype());

@@ -98,7 +98,8 @@ std::string identifier(std::string_view text) {
       "private", "protected", "public",  "register", "return", "short",   "signed",   "sizeof",
       "static",  "struct",    "switch",  "template", "this",   "throw",   "true",     "try",
       "typedef", "typename",  "union",   "unsigned", "using",  "virtual", "void",     "volatile",
-      "while",   "xor",       "fl",      "std",      "main",   "weights", "arena",    "generator"};
+      "while",   "xor",       "fl",      "std",      "main",   "weights", "arena",    "generator",
+      "memory",  "frame",     "sizes"};
   std::string name;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);

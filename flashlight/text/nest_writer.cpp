@@ -39,6 +39,9 @@ const char* lane_function_of(const Statement& statement) {
   return nullptr;
 }
 
+// True if the text has names of sizes for it.
+bool is_named(int64_t extent) { return current_names() != nullptr && is_open_number(extent); }
+
 }  // namespace
 
 std::string loop_name(const std::function<bool(const std::string& name)>& is_free) {
@@ -71,6 +74,12 @@ Code NestWriter::write() {
   if (const auto contraction = contraction_of(statement_)) return product(*contraction);
   if (statement_.init.empty()) return elementwise();
   return reduction();
+}
+
+// fl::sum takes several extents as constants.
+bool NestWriter::has_named_extents(const AxisIds& axes) const {
+  return std::any_of(axes.begin(), axes.end(),
+                     [&](AxisId axis) { return is_named(statement_.axes[axis].extent); });
 }
 
 AxisIds NestWriter::axes_of(AxisKind kind) const {
@@ -122,7 +131,7 @@ NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<
 
 For NestWriter::header(AxisId axis, const Bounds& bounds) const {
   const int64_t extent = statement_.axes[axis].extent;
-  For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0", open_number(extent)};
+  For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0", bare_number(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
     // Numbers that are data are wider than others.
     const std::string space = context_.plain ? "fl::" : "std::",
@@ -219,7 +228,8 @@ Code NestWriter::reduction() {
   if (function && wants_reduction_outside(statement_) && !rest_.empty()) {
     const int64_t extent = statement_.axes[rest_.back()].extent;
     const bool plain = is_accumulator(statement_.stores[0].value);
-    if (plain || extent <= kMaxStackElements) return reduction_outside();
+    const bool fits = extent <= kMaxStackElements && !is_named(extent);
+    if (plain || fits) return reduction_outside();
   }
   const char* lane_function = lane_function_of(statement_);
   const auto extent_of = [&](AxisId axis) { return statement_.axes[axis].extent; };
@@ -227,7 +237,7 @@ Code NestWriter::reduction() {
   for (const AxisId axis : reduced) terms *= static_cast<double>(extent_of(axis));
   const bool lanes = lane_function != nullptr && !reduced.empty() &&
                      extent_of(reduced.back()) >= kLeastTerms &&
-                     (reduced.size() == 1 || terms <= INT32_MAX);
+                     (reduced.size() == 1 || (terms <= INT32_MAX && !has_named_extents(reduced)));
   if (lanes) {
     const std::vector<std::string> names = leaves_.axes;
     const std::set<std::string> loop_names = loop_names_;

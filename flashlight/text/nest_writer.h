@@ -90,6 +90,7 @@ class NestWriter {
                       const std::string& row, const std::string& base, Code& code);
 
   ExpressionWriter writer() { return {leaves_, statement_.axes, *context_.taken}; }
+  bool has_named_extents(const AxisIds& axes) const;
   AxisIds axes_of(composit::AxisKind kind) const;
 
   Statement statement_;

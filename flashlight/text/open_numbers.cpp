@@ -20,6 +20,7 @@ constexpr uint64_t kDigit = (1U << kBits) - 1, kHigh = kDigit + 1;
 bool is_mark(char c) { return c == kMark || c == kFloatMark || c == kDoubleMark; }
 
 thread_local bool is_open = false;
+thread_local SizeNames* names = nullptr;
 
 std::string place(char mark, uint64_t bits) {
   std::string text(1, mark);
@@ -34,7 +35,23 @@ bool has_open_numbers() { return is_open; }
 OpenNumbers::OpenNumbers(bool open) : before_(std::exchange(is_open, open)) {}
 OpenNumbers::~OpenNumbers() { is_open = before_; }
 
+NamedNumbers::NamedNumbers(SizeNames& now) : before_(std::exchange(names, &now)) {}
+NamedNumbers::~NamedNumbers() { names = before_; }
+
+SizeNames* current_names() { return names; }
+bool is_open_number(int64_t value) {
+  return names != nullptr ? names->has(value) : is_open;
+}
+
+std::string bare_number(int64_t value) {
+  return names != nullptr ? names->text(value) : open_number(value);
+}
+
 std::string open_number(int64_t value) {
+  if (names != nullptr) {
+    const std::string text = names->text(value);
+    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+  }
   if (!is_open || value == std::numeric_limits<int64_t>::min()) return std::to_string(value);
   const std::string text = place(kMark, static_cast<uint64_t>(std::abs(value)));
   return value < 0 ? "-" + text : text;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "composit/ir/dtype.h"
+#include "flashlight/text/size_names.h"
 
 namespace flashlight::text {
 
@@ -32,6 +33,25 @@ std::string open_real(double value, composit::DType dtype);
 
 // True if numbers are open on this thread.
 bool has_open_numbers();
+
+// While names are set on this thread, a number that follows from sizes is written by them, in
+// parentheses unless it is one name: "(12 * tokens)". Others are constants.
+class NamedNumbers {
+ public:
+  explicit NamedNumbers(SizeNames& names);
+  ~NamedNumbers();
+  NamedNumbers(const NamedNumbers&) = delete;
+  NamedNumbers& operator=(const NamedNumbers&) = delete;
+
+ private:
+  SizeNames* before_;
+};
+// Those that are set; nullptr if there are none.
+SizeNames* current_names();
+// True if the number is no constant of the text: it is open, or has a name.
+bool is_open_number(int64_t value);
+// The number without parentheses around it.
+std::string bare_number(int64_t value);
 
 // Begins the declaration of a constant of the program: "static constexpr fl::Packing kPacking", or
 // of a constant of the call, while numbers are open.

@@ -45,7 +45,7 @@ Lambda NestWriter::lambda(const std::string& parameters, const Expr& value, cons
 // [&](int i) { return fl::Range{0, i + 1}; })".
 std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::vector<Expr>& limits,
                                 const std::string& row, const std::string& base, Code& code) {
-  const std::string all = open_number(size);
+  const std::string all = bare_number(size);
   if (limits.empty()) return all;
   const auto [low, high] = bounds_of(axes, limits).limits.at(axes[0]);
   const std::string type = has_open_numbers() ? "<int64_t>(" : "(",
@@ -96,7 +96,7 @@ Code NestWriter::product(Contraction contraction) {
                     j = "int " + columns.index, k = "int " + terms.index;
   Code code;
   std::vector<Call::Argument> arguments = {
-      open_number(rows.size),
+      bare_number(rows.size),
       limited(columns.size, contraction.columns, contraction.column_limits, rows.index, "columns",
               code),
       limited(terms.size, contraction.terms, contraction.term_limits, rows.index, "terms", code),

@@ -33,6 +33,20 @@ Callers callers_of(const Program& program, FunctionId function) {
   return callers;
 }
 
+// The size of the first dimension that is in memory.
+int64_t first_kept(const Type& type, const std::vector<bool>& kept) {
+  const auto first = std::find(kept.begin(), kept.end(), true) - kept.begin();
+  return type.sizes.at(static_cast<size_t>(first));
+}
+
+// "[12][64]": the dimensions that are `kept`, or all if it is null, without the first of them.
+std::string row_brackets(const Type& type, const std::vector<bool>* kept) {
+  std::vector<bool> rest = kept != nullptr ? *kept : std::vector<bool>(type.rank(), true);
+  if (const auto first = std::find(rest.begin(), rest.end(), true); first != rest.end())
+    *first = false;
+  return brackets(type, &rest);
+}
+
 void add_steps(const Item& item, std::set<StepId>& steps) {
   if (!item.is_loop()) steps.insert(item.step);
   for (const Item& inner : item.body) add_steps(inner, steps);
@@ -66,6 +80,8 @@ void RoutineWriter::name_values() {
   }
   names_.resize(function_.values.size());
   for (const Routine& other : program_.functions) taken_.insert(identifier(other.name));
+  if (current_names() != nullptr)
+    taken_.insert(current_names()->names().begin(), current_names()->names().end());
   for (const WeightMember& member : structs_[number_].members)
     if (!member.is_struct()) names_[member.value] = "weights." + member.name;
   for (ValueId value : used) {
@@ -93,7 +109,7 @@ void RoutineWriter::name_runs() {
 // ---- text ---------------------------------------------------------------------------------------
 
 Element RoutineWriter::element(ValueId value, const std::vector<std::string>& indices) const {
-  if (is_flat(value)) return flat_element(value, indices);
+  if (form(value) == Form::flat) return flat_element(value, indices);
   Element element = {names_[value]};
   const std::vector<bool>& kept = schedule_.storage[value].kept;
   for (size_t i = 0; i < indices.size(); ++i)
@@ -103,14 +119,47 @@ Element RoutineWriter::element(ValueId value, const std::vector<std::string>& in
   return element;
 }
 
-// Where sizes are data, C++ has no type for an array of them: a pointer to its first element, and
-// one index, take its place.
-bool RoutineWriter::is_flat(ValueId value) const {
-  if (!has_open_numbers()) return false;
+namespace {
+
+// The form of an array of which these dimensions are in memory.
+Form form_of(const Type& type, const std::vector<bool>* kept = nullptr) {
+  Form form = Form::array;
+  bool is_first = true;
+  for (size_t i = 0; i < type.rank(); ++i) {
+    if (kept != nullptr && !(*kept)[i]) continue;
+    if (is_open_number(type.sizes[i])) form = is_first ? Form::rows : Form::flat;
+    is_first = false;
+  }
+  return form;
+}
+
+}  // namespace
+
+bool is_local(const Routine& function, const ScheduledRoutine& scheduled, ValueId value) {
+  const std::vector<bool>& kept = scheduled.schedule.storage[value].kept;
+  return scheduled.is_local[value] &&
+         (current_names() == nullptr || form_of(function.values[value].type, &kept) == Form::array);
+}
+
+Form RoutineWriter::form(ValueId value) const {
   const Value& one = function_.values[value];
-  if (one.role == Role::constant) return false;
+  if (one.role == Role::constant) return Form::array;
   const std::vector<bool>& kept = schedule_.storage[value].kept;
-  return !is_local(value) || std::count(kept.begin(), kept.end(), true) > 0;
+  if (current_names() != nullptr)
+    return one.role == Role::weight ? Form::array : form_of(one.type, &kept);
+  if (!has_open_numbers()) return Form::array;
+  const bool is_number = is_local(value) && std::count(kept.begin(), kept.end(), true) == 0;
+  return is_number ? Form::array : Form::flat;
+}
+
+Form RoutineWriter::parameter_form(const Type& type) {
+  return current_names() == nullptr ? Form::array : form_of(type);
+}
+
+std::string RoutineWriter::pointer(const Type& type, Form form, const std::vector<bool>* kept,
+                                   const std::string& declarator) {
+  const std::string rows = form == Form::rows ? row_brackets(type, kept) : "";
+  return type_name(type.dtype) + (rows.empty() ? "* " + declarator : " (*" + declarator + ")" + rows);
 }
 
 Element RoutineWriter::flat_element(ValueId value, const std::vector<std::string>& indices) const {
@@ -120,7 +169,8 @@ Element RoutineWriter::flat_element(ValueId value, const std::vector<std::string
   std::string place;
   for (size_t i = 0; i < indices.size(); ++i) {
     if (!kept[i]) continue;
-    if (!place.empty()) place = "(" + place + ") * " + open_number(one.type.sizes[i]) + " + ";
+    if (place.find(' ') != std::string::npos) place = "(" + place + ")";
+    if (!place.empty()) place += " * " + open_number(one.type.sizes[i]) + " + ";
     const bool is_name = indices[i].find_first_of(" <") == std::string::npos;
     place += is_wide   ? "int64_t(" + indices[i] + ")"
              : is_name ? indices[i]
@@ -153,8 +203,8 @@ std::vector<std::string> RoutineWriter::parameters() const {
   const auto reference = [&](ValueId value, bool is_result) {
     const Type& type = function_.values[value].type;
     const std::string name = (is_result ? "__restrict " : "") + names_[value];
-    if (has_open_numbers())
-      return (is_result ? "" : "const ") + type_name(type.dtype) + "* " + name;
+    if (const Form one = form(value); one != Form::array)
+      return (is_result ? "" : "const ") + pointer(type, one, nullptr, name);
     return (is_result ? "" : "const ") + type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
   };
@@ -169,7 +219,9 @@ std::vector<std::string> RoutineWriter::parameters() const {
                      reference(value, false));
   for (ValueId value : function_.results)
     if (function_.values[value].type.numel() > 0) list.push_back(reference(value, true));
-  if (signature_.has_arena) list.push_back("std::byte* arena");
+  for (const std::string& size : signature_.sizes) list.push_back("int " + size);
+  if (signature_.has_arena)
+    list.push_back(current_names() != nullptr ? "fl::Stack& memory" : "std::byte* arena");
   if (signature_.has_generator) list.push_back("fl::Generator& generator");
   return list;
 }
@@ -177,8 +229,12 @@ std::vector<std::string> RoutineWriter::parameters() const {
 Function RoutineWriter::write() {
   std::vector<std::string> loops;
   std::vector<size_t> path;
-  Code body = constants();
-  body += items(schedule_.items, loops, path);
+  Code inner = constants();
+  inner += items(schedule_.items, loops, path);
+  Code body;
+  if (takes_memory_) body += statement("fl::Frame frame(memory);");
+  body += inner;
+  if (current_names() != nullptr) signature_.sizes = current_names()->take_used();
   return {.heading = heading(),
           .specifiers = function_.is_loop_body ? "FLASHLIGHT_INLINE " : "",
           .name = signature_.name,
@@ -248,7 +304,9 @@ Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& pa
       if (takes_turns && scheduled_[number_].turns.at(value).array != value) continue;
       const std::string dims = (takes_turns ? "[2]" : "") + brackets(one.type, &storage.kept);
       const std::string& name = takes_turns ? array->second : names_[value];
-      if (is_flat(value))
+      if (current_names() != nullptr && !is_local(value))
+        code += taken_declaration(value, takes_turns);
+      else if (form(value) == Form::flat)
         code += flat_declaration(value);
       else if (is_local(value))
         code += declaration(type_name(one.type.dtype), name + dims);
@@ -271,6 +329,26 @@ Code RoutineWriter::flat_declaration(ValueId value) const {
   Code code = declaration(type, name + "_elements[" + open_number(elements) + "]");
   code += assignment(type + "* const " + name, name + "_elements");
   return code;
+}
+
+// Memory of a size that is data, until the end of the function.
+Code RoutineWriter::taken_declaration(ValueId value, bool takes_turns) {
+  const Value& one = function_.values[value];
+  const Storage& storage = schedule_.storage[value];
+  const std::string type = type_name(one.type.dtype),
+                    &name = takes_turns ? arrays_.at(value) : names_[value];
+  takes_memory_ = true;
+  const Form now = form(value);
+  if (now == Form::array)
+    return assignment("auto& " + name, "*frame.take<" + type + (takes_turns ? "[2]" : "") +
+                                           brackets(one.type, &storage.kept) + ">(1)");
+  const std::string rows = now == Form::rows ? row_brackets(one.type, &storage.kept) : "",
+                    count = bare_number(now == Form::rows ? first_kept(one.type, storage.kept)
+                                                          : storage.elements),
+                    taken = "frame.take<" + type + rows + ">(" + count + ")";
+  return assignment(
+      pointer(one.type, now, &storage.kept, "const " + name + (takes_turns ? "[2]" : "")),
+      takes_turns ? "{" + taken + ", " + taken + "}" : taken);
 }
 
 Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string>& loops,
@@ -312,7 +390,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     loops.pop_back();
     const bool divided = function_.in_parts && path.empty();
     code += block(For{"int", name, divided ? "static_cast<int>(part.begin)" : "0",
-                      divided ? "part.end" : open_number(item.extent)},
+                      divided ? "part.end" : bare_number(item.extent)},
                   body);
     end();
   }

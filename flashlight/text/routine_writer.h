@@ -18,6 +18,11 @@ namespace flashlight::text {
 using namespace loops;
 using loops::Program;
 
+// How the text refers to a value's elements: as an array; where only the first of its sizes is no
+// constant, as a pointer to what that indexes; else as a pointer to the first element, with one
+// index, for C++ has no type for arrays of other sizes.
+enum class Form { array, rows, flat };
+
 // The properties of a function that its callers need to know.
 struct Signature : Needs {
   std::string name;
@@ -30,6 +35,9 @@ struct WrittenPiece {
   StepIds steps;
 };
 
+// True for a temporary on the stack.
+bool is_local(const Routine& function, const ScheduledRoutine& scheduled, ValueId value);
+
 class RoutineWriter {
  public:
   // `scheduled` has the function and its callees. All arguments must outlive this.
@@ -37,6 +45,12 @@ class RoutineWriter {
                 const Table<FunctionId, ScheduledRoutine>& scheduled);
   Function write();
   const Signature& signature() const { return signature_; }
+  // Of a parameter of this type.
+  static Form parameter_form(const Type& type);
+  // "float (*x)[768]" for `declarator` "x": a pointer to what the first size indexes, or to an
+  // element.
+  static std::string pointer(const Type& type, Form form, const std::vector<bool>* kept,
+                             const std::string& declarator);
   // Call after write(): the pieces in the order in which they are written.
   const std::vector<WrittenPiece>& pieces() const { return pieces_; }
   // "const float (&x)[3]", per argument and result. Call after write(), which finds unused ones.
@@ -45,7 +59,9 @@ class RoutineWriter {
  private:
   void name_values();
   void name_runs();
-  bool is_local(ValueId value) const { return scheduled_[number_].is_local[value]; }
+  bool is_local(ValueId value) const {
+    return text::is_local(function_, scheduled_[number_], value);
+  }
   Code items(const std::vector<Item>& items, std::vector<std::string>& loops,
              std::vector<size_t>& path);
   Code declarations(const Item& item, const std::vector<size_t>& path);
@@ -58,9 +74,10 @@ class RoutineWriter {
   std::string number(ValueId value) const;
   Code constants() const;
   Element element(ValueId value, const std::vector<std::string>& indices) const;
-  bool is_flat(ValueId value) const;
+  Form form(ValueId value) const;
   Element flat_element(ValueId value, const std::vector<std::string>& indices) const;
   Code flat_declaration(ValueId value) const;
+  Code taken_declaration(ValueId value, bool takes_turns);
   // The name of a value, which is thereby mentioned in the body.
   const std::string& use(ValueId value) const;
   bool declares(ValueId value) const;
@@ -82,6 +99,9 @@ class RoutineWriter {
   void pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
             const std::string& index, std::vector<std::string>& arguments) const;
   std::string whole(ValueId value, const Type& as, bool is_const) const;
+  bool same_memory(ValueId value, const Type& as) const;
+  static std::string moved(const std::string& text, const Type& as, bool is_const);
+  std::string slot_of(ValueId value, const Type& as, const std::string& index, bool is_const) const;
 
   const Program& program_;
   const FunctionId number_;
@@ -97,6 +117,7 @@ class RoutineWriter {
   std::vector<std::string> names_;       // by value
   Table<ValueId, StepIds> writers_;
   std::set<ValueId> declared_;
+  bool takes_memory_ = false;  // of a size that is data
 };
 
 }  // namespace flashlight::text
