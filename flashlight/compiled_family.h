@@ -39,6 +39,8 @@ class CompiledFamily<Result(Arguments...)> {
   }
   // The number of programs that are kept.
   size_t programs() const { return programs_->size(); }
+  // The text that serves all sizes, as by the backend "cpp"; empty where each size has its own.
+  std::string source() const { return programs_->source(); }
   // How often a compiler ran.
   size_t compilations() const { return programs_->compilations(); }
 

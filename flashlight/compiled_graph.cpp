@@ -184,8 +184,8 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   std::shared_ptr<SharedCode> shared;
   if (state_->shared)
     shared = state_->shared->derivative(wanted, [&] {
-      std::vector<Graph> shown;
-      for (const Graph& graph : state_->shared->shown()) shown.push_back(vjp_graph(graph, wanted));
+      std::vector<composit::SizedGraph> shown = state_->shared->shown();
+      for (composit::SizedGraph& one : shown) one.graph = vjp_graph(one.graph, wanted);
       return std::make_shared<SharedCode>(std::move(shown), settings);
     });
   CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings),

@@ -50,7 +50,7 @@ std::set<size_t> places_in(size_t count) {
 }
 
 // Graphs at sizes from the least to the greatest at which these cases are the ones.
-std::vector<Graph> shown_of(const FamilyBase& family, const CaseNumbers& numbers) {
+std::vector<composit::SizedGraph> shown_of(const FamilyBase& family, const CaseNumbers& numbers) {
   const composit::Cases& cases = family.cases();
   const std::vector<std::string> names = family.number_names();
   std::vector<SizeValues> all;
@@ -60,14 +60,16 @@ std::vector<Graph> shown_of(const FamilyBase& family, const CaseNumbers& numbers
   std::stable_sort(all.begin(), all.end(), [](const SizeValues& a, const SizeValues& b) {
     return product_of(a) < product_of(b);
   });
-  std::vector<Graph> graphs;
+  std::vector<composit::SizedGraph> graphs;
   for (const size_t place : places_in(all.size())) {
     try {
       const composit::Family& first = cases.cases[numbers.at(0)];
-      graphs.push_back(!composit::has_numbers(cases)
-                           ? composit::graph_at(cases, all[place])
-                           : composit::with_number_inputs(
-                                 first, composit::bind_sizes(first, all[place]), names));
+      graphs.push_back(
+          {!composit::has_numbers(cases)
+               ? composit::graph_at(cases, all[place])
+               : composit::with_number_inputs(first, composit::bind_sizes(first, all[place]),
+                                              names),
+           {all[place].begin(), all[place].end()}});
     } catch (const UserError&) {  // a call at these sizes will say so
     }
   }
@@ -160,6 +162,13 @@ void FamilyPrograms::make_room() {
 size_t FamilyPrograms::size() const {
   const std::lock_guard lock(mutex_);
   return programs_.size();
+}
+std::string FamilyPrograms::source() {
+  prepare();
+  const std::lock_guard lock(mutex_);
+  std::string all;
+  for (const auto& [cases, shared] : shared_) all += (all.empty() ? "" : "\n") + shared->source();
+  return all;
 }
 size_t FamilyPrograms::compilations() const {
   const std::lock_guard lock(mutex_);

@@ -37,6 +37,8 @@ class FamilyPrograms {
   std::shared_ptr<const CompiledCapture> at_once(const composit::SizeValues& sizes);
   // Compiles what several sizes share, for each case.
   void prepare();
+  // The text that serves all sizes, one for each case; empty where each size has its own.
+  std::string source();
   // The number of programs that are kept.
   size_t size() const;
   // How often a compiler ran.

@@ -4,7 +4,7 @@
 
 namespace flashlight {
 
-SharedCode::SharedCode(std::vector<composit::Graph> shown, const CompileSettings& settings)
+SharedCode::SharedCode(std::vector<composit::SizedGraph> shown, const CompileSettings& settings)
     : shown_(std::move(shown)),
       code_(backend_named(settings.backend.name).compile_sized(shown_, compile_options(settings))) {
 }

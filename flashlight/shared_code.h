@@ -26,7 +26,7 @@ class CompilerWanted : public composit::UserError {
 class SharedCode {
  public:
   // `shown`: the program's graph at some sizes.
-  SharedCode(std::vector<composit::Graph> shown, const CompileSettings& settings);
+  SharedCode(std::vector<composit::SizedGraph> shown, const CompileSettings& settings);
 
   // UserError as of CompiledGraph; CompilerWanted where a compiler would have to run, and may not.
   composit::Compiled at(const composit::Graph& graph, bool may_compile) const {
@@ -35,9 +35,11 @@ class SharedCode {
     throw CompilerWanted();
   }
   const std::shared_ptr<SharedPreparations>& preparations() const { return preparations_; }
-  const std::vector<composit::Graph>& shown() const { return shown_; }
+  const std::vector<composit::SizedGraph>& shown() const { return shown_; }
   // How often a compiler ran, derivatives included.
   size_t compilations() const;
+  // The text of all sizes; empty where there is none.
+  const std::string& source() const { return code_->source(); }
 
   // The same for the derivative for these inputs, which `make` makes once.
   template <class Make>
@@ -49,7 +51,7 @@ class SharedCode {
   }
 
  private:
-  std::vector<composit::Graph> shown_;
+  std::vector<composit::SizedGraph> shown_;
   std::shared_ptr<composit::SizedCode> code_;
   std::shared_ptr<SharedPreparations> preparations_ = std::make_shared<SharedPreparations>();
   mutable std::mutex mutex_;

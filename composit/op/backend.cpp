@@ -94,10 +94,14 @@ CompileOptions completed(const Backend& backend, CompileOptions options, Option:
 
 // ---- code ---------------------------------------------------------------------------------------
 
-const std::string& Code::source() const {
-  static const std::string none;
-  return none;
-}
+namespace {
+
+const std::string kNoSource;
+
+}  // namespace
+
+const std::string& Code::source() const { return kNoSource; }
+const std::string& SizedCode::source() const { return kNoSource; }
 bool Code::is_frozen(size_t /*input*/) const { return false; }
 bool Code::may_update(size_t /*result*/) const { return false; }
 
@@ -163,11 +167,11 @@ Compiled Backend::compile(const Graph& graph, const CompileOptions& options) con
   return make(graph, completed(*this, options, Option::Use::calls));
 }
 
-std::shared_ptr<SizedCode> Backend::compile_sized(const std::vector<Graph>& shown,
+std::shared_ptr<SizedCode> Backend::compile_sized(const std::vector<SizedGraph>& shown,
                                                   const CompileOptions& options) const {
   return make_sized(shown, completed(*this, options, Option::Use::calls));
 }
-std::shared_ptr<SizedCode> Backend::make_sized(const std::vector<Graph>& /*shown*/,
+std::shared_ptr<SizedCode> Backend::make_sized(const std::vector<SizedGraph>& /*shown*/,
                                                const CompileOptions& options) const {
   return std::make_shared<EachSize>(*this, options);
 }

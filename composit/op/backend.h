@@ -17,6 +17,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -114,6 +115,12 @@ class Compiled {
   std::shared_ptr<const Code> code_;
 };
 
+// A program at some sizes, by its names for them; without names, a text calls them after inputs.
+struct SizedGraph {
+  Graph graph;
+  std::map<std::string, int64_t> sizes = {};
+};
+
 // Code of one program at many sizes, which share what they can: their text, what they prepare.
 class SizedCode {
  public:
@@ -124,6 +131,8 @@ class SizedCode {
   virtual std::optional<Compiled> at_once(const Graph& graph);
   // The number of texts that were compiled so far.
   virtual size_t compilations() const = 0;
+  // The text that serves all sizes; empty where the backend has none, or the program.
+  virtual const std::string& source() const;
 };
 
 // Code that computes with arrays. The function gives what Code::call does.
@@ -157,7 +166,7 @@ class Backend {
   Compiled compile(const Graph& graph, const CompileOptions& options = {}) const;
   // Code for all sizes of one program. `shown`: its graphs at some of them, by which a backend can
   // prepare for others. By default each size is compiled alone. The backend must outlive it.
-  std::shared_ptr<SizedCode> compile_sized(const std::vector<Graph>& shown,
+  std::shared_ptr<SizedCode> compile_sized(const std::vector<SizedGraph>& shown,
                                            const CompileOptions& options = {}) const;
   // The text that `compile` makes code of, without that; empty where there is none.
   std::string source(const Graph& graph, const CompileOptions& options = {}) const;
@@ -176,7 +185,7 @@ class Backend {
  protected:
   // The same, with all options of the table that are for this use.
   virtual Compiled make(const Graph& graph, const CompileOptions& options) const = 0;
-  virtual std::shared_ptr<SizedCode> make_sized(const std::vector<Graph>& shown,
+  virtual std::shared_ptr<SizedCode> make_sized(const std::vector<SizedGraph>& shown,
                                                 const CompileOptions& options) const;
   virtual std::string write(const Graph& graph, const CompileOptions& options) const;
   virtual std::string describe_plan(const Graph& graph, const CompileOptions& options) const;

@@ -5,7 +5,7 @@
 namespace composit {
 namespace {
 
-const Symbol kReshape("aten::reshape"), kPermute("aten::permute"), kNeg("aten::neg"),
+const Symbol kReshape("aten::reshape"), kSlice("aten::slice.Tensor"), kPermute("aten::permute"), kNeg("aten::neg"),
     kMul("aten::mul.Tensor"), kDiv("aten::div.Tensor"), kSub("aten::sub.Tensor");
 
 // The operand that the row's decomposition gives back.
@@ -53,6 +53,7 @@ LazyTensor candidate(const Node& node, const DropOptions& options) {
   const Row& row = operation->row;
   if (row.decompose) return passed_on(node);
   if (!row.nondifferentiable.empty() && !options.detach) return {};
+  if (options.keep_slices && node.op() == kSlice) return {};
   const bool may_copy = row.loops && operands[0].type() == node.outputs()[0] && copies(node);
   return may_copy ? operands[0] : LazyTensor();
 }

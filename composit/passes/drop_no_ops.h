@@ -17,9 +17,12 @@
 
 namespace composit {
 
-// Options that allow to drop more.
+// Options that allow to drop more, or less.
 struct DropOptions {
   bool detach = false;  // the graph is not going to be differentiated
+  // Slices of everything stay: where the graph stands for others of other sizes, they are slices of
+  // a part there.
+  bool keep_slices = false;
 };
 
 Graph drop_no_ops(const Graph& graph, const DropOptions& options = {});

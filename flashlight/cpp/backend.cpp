@@ -161,9 +161,9 @@ toolchain::Sources sources_of(const Source& source) {
 // One text where the program has one; sizes at which it has other loops are compiled alone.
 class Sized : public composit::SizedCode {
  public:
-  Sized(const std::vector<Graph>& shown, const CompileOptions& options) : options_(options) {
+  Sized(const std::vector<composit::SizedGraph>& shown, const CompileOptions& options) : options_(options) {
     try {
-      program_.emplace(shown, lowering_of(shown.at(0), options));
+      program_.emplace(shown, lowering_of(shown.at(0).graph, options));
       library_ = compiled(*program_);
     } catch (const composit::UserError& error) {
       composit::log_warning("[cpp] '" + options.name +
@@ -184,6 +184,9 @@ class Sized : public composit::SizedCode {
         composit::ports_of(graph, program_->source().name), library_, *sizes));
   }
   size_t compilations() const override { return (program_ ? 1 : 0) + alone_; }
+  const std::string& source() const override {
+    return program_ ? program_->source().text : SizedCode::source();
+  }
 
  private:
   std::shared_ptr<const SizedLibrary> compiled(const SizedProgram& program) const {
@@ -211,7 +214,7 @@ class CppBackend : public package::GeneratingBackend {
   Compiled make(const Graph& graph, const CompileOptions& options) const override {
     return compile_together({graph}, {options.name}, options)[0];
   }
-  std::shared_ptr<composit::SizedCode> make_sized(const std::vector<Graph>& shown,
+  std::shared_ptr<composit::SizedCode> make_sized(const std::vector<composit::SizedGraph>& shown,
                                                   const CompileOptions& options) const override {
     return std::make_shared<Sized>(shown, options);
   }

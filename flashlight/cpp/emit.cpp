@@ -40,9 +40,14 @@ Code weight_struct(const Program& program, const std::vector<WeightStruct>& stru
 std::string taken(const Type& type, const std::string& pointer, bool is_const) {
   const Form form = RoutineWriter::parameter_form(type);
   const std::string prefix = is_const ? "const " : "";
-  if (form != Form::array)
-    return "static_cast<" + prefix + RoutineWriter::pointer(type, form, nullptr, "") + ">(" +
-           pointer + ")";
+  if (form == Form::rows)
+    return "static_cast<" + RoutineWriter::parameter_type(type, is_const) + ">(" + pointer + ")";
+  if (form == Form::view) {
+    std::string view =
+        "fl::view(static_cast<" + prefix + type_name(type.dtype) + "*>(" + pointer + ")";
+    for (const int64_t size : type.sizes) view += ", " + bare_number(size);
+    return view + ")";
+  }
   return "*static_cast<std::add_pointer_t<" + prefix + array_type(type) + ">>(" + pointer + ")";
 }
 
@@ -69,10 +74,10 @@ Code entry(const Program& program, const RoutineWriter& main, const std::string&
     if (type.numel() > 0)
       arguments.push_back(taken(type, "results[" + std::to_string(i) + "]", false));
   }
-  for (const std::string& size : main.signature().sizes) {
-    const auto place = std::find(sizes.begin(), sizes.end(), size) - sizes.begin();
-    arguments.push_back("static_cast<int>(sizes[" + std::to_string(place) + "])");
-  }
+  for (size_t i = 0; i < sizes.size(); ++i)
+    body += assignment("[[maybe_unused]] const int " + sizes[i],
+                       "static_cast<int>(sizes[" + std::to_string(i) + "])");
+  arguments.insert(arguments.end(), main.signature().sizes.begin(), main.signature().sizes.end());
   const bool is_sized = current_names() != nullptr;
   if (main.signature().has_arena) {
     if (is_sized) body += statement("static thread_local fl::Stack memory;");

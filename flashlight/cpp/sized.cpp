@@ -1,7 +1,9 @@
 #include "flashlight/cpp/sized.h"
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -13,6 +15,7 @@
 #include "flashlight/loops/statement.h"
 #include "flashlight/loops/unify.h"
 #include "flashlight/loops/verify.h"
+#include "flashlight/text/literal.h"
 
 namespace flashlight::cpp {
 namespace {
@@ -133,6 +136,66 @@ Program unified(const std::vector<Program>& programs) {
   }
 }
 
+// The program's text without its numbers.
+std::string form_of(const Program& program) {
+  std::string text = print(program);
+  std::string form;
+  for (const char c : text) {
+    const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    if (!is_digit)
+      form += c;
+    else if (form.empty() || form.back() != '#')
+      form += '#';
+  }
+  return form;
+}
+
+// Those of one form, as many as there are; the larger ones of two such groups.
+std::vector<composit::SizedGraph> of_one_form(const std::vector<composit::SizedGraph>& shown,
+                                              const LowerOptions& lowering) {
+  std::map<std::string, std::vector<composit::SizedGraph>> groups;
+  const std::vector<composit::SizedGraph>* most = nullptr;
+  for (const composit::SizedGraph& one : shown) {
+    auto& group = groups[form_of(lower(one.graph, lowering))];
+    group.push_back(one);
+    if (most == nullptr || group.size() >= most->size()) most = &group;
+  }
+  return *most;
+}
+
+std::vector<composit::Type> input_types(const Graph& graph) {
+  std::vector<composit::Type> types;
+  for (const composit::LazyTensor& input : graph.inputs()) types.push_back(input.type());
+  return types;
+}
+
+// Sizes by the program's names for them, where it has one with the same numbers at all graphs.
+Program with_names(Program open, const std::vector<composit::SizedGraph>& shown) {
+  std::map<std::string, std::vector<int64_t>> by_user, by_input;
+  for (const composit::SizedGraph& one : shown) {
+    for (const auto& [name, number] : one.sizes) by_user[name].push_back(number);
+    for (const auto& [name, number] : sizes_given(open, input_types(one.graph)))
+      by_input[name].push_back(number);
+  }
+  const auto word = [](std::string name) {
+    for (char& c : name)
+      if (!is_size_char(c)) c = '_';
+    return text::identifier(name);
+  };
+  for (NamedSize& size : open.sizes) {
+    if (!size.of.empty()) continue;
+    const auto found = std::find_if(by_user.begin(), by_user.end(), [&](const auto& one) {
+      return one.second == by_input[size.name];
+    });
+    const bool is_free =
+        found != by_user.end() &&
+        std::none_of(open.sizes.begin(), open.sizes.end(),
+                     [&](const NamedSize& other) { return other.name == word(found->first); });
+    size.name = is_free ? word(found->first) : word(size.name);
+  }
+  return open;
+}
+
 // What is said of values kept in memory speaks of numbers of one size.
 Program without_reasons(Program program) {
   for (Routine& function : program.functions) function.kept.clear();
@@ -141,13 +204,15 @@ Program without_reasons(Program program) {
 
 }  // namespace
 
-SizedProgram::SizedProgram(const std::vector<Graph>& shown, LowerOptions lowering,
+SizedProgram::SizedProgram(const std::vector<composit::SizedGraph>& shown, LowerOptions lowering,
                            const SplitOptions& split)
     : lowering_(std::move(lowering)) {
+  lowering_.keep_slices = true;
   if (shown.size() < 2)
     throw UserError("[cpp] expected graphs at two sizes or more, received " +
                     std::to_string(shown.size()));
-  const Program model = fused_like_model(shown.back());
+  const std::vector<composit::SizedGraph> alike = of_one_form(shown, lowering_);
+  const Program model = fused_like_model(alike.back().graph);
   for (const Routine& function : model.functions) {
     std::vector<bool> written(function.values.size());
     for (const Step& step : function.steps)
@@ -155,8 +220,8 @@ SizedProgram::SizedProgram(const std::vector<Graph>& shown, LowerOptions lowerin
     in_memory_.push_back(std::move(written));
   }
   std::vector<Program> programs;
-  for (const Graph& graph : shown) programs.push_back(fused_like_model(graph));
-  open_ = unified(programs);
+  for (const auto& [graph, sizes] : alike) programs.push_back(fused_like_model(graph));
+  open_ = with_names(unified(programs), alike);
   source_ = sized_source(open_, split);
 }
 
@@ -175,10 +240,8 @@ Program SizedProgram::fused_like_model(const Graph& graph) const {
 }
 
 std::optional<std::vector<int64_t>> SizedProgram::sizes_of(const Graph& graph) const {
-  std::vector<composit::Type> inputs;
-  for (const composit::LazyTensor& input : graph.inputs()) inputs.push_back(input.type());
   try {
-    const SizeNumbers given = sizes_given(open_, inputs);
+    const SizeNumbers given = sizes_given(open_, input_types(graph));
     if (print(fused_like_model(graph)) != print(bind_sizes(open_, given))) return std::nullopt;
     std::vector<int64_t> numbers;
     for (const std::string& name : source_.sizes) numbers.push_back(given.at(name));

@@ -24,10 +24,10 @@ namespace flashlight::cpp {
 
 class SizedProgram {
  public:
-  // `shown`: by size, ascending; the smallest are left out where their loops have another form, as
-  // those of one row have. UserError where the loops have different forms at the others, or where
-  // the text needs a constant.
-  SizedProgram(const std::vector<composit::Graph>& shown, LowerOptions lowering,
+  // `shown`: by size, ascending. Takes those whose loops have one form, which others have not: those
+  // of one row. UserError where these are fewer than two, where their numbers follow from sizes in
+  // no way (unify.h), or where the text needs a constant.
+  SizedProgram(const std::vector<composit::SizedGraph>& shown, LowerOptions lowering,
                const SplitOptions& split = {});
 
   const Source& source() const { return source_; }

@@ -471,7 +471,8 @@ bool is_normalization(const Node& node) {
 // operations, so that a piece consists of whole ones.
 Graph prepared(const Graph& graph, const LowerOptions& options) {
   Graph now = with_open_effects(composit::inline_calls(graph));
-  now = composit::drop_no_ops(canonicalize(now, {.exact = true}), {.detach = true});
+  now = composit::drop_no_ops(canonicalize(now, {.exact = true}),
+                              {.detach = true, .keep_slices = options.keep_slices});
   now = composit::common_subexpressions(composit::join_slices(now));
   if (options.outline) {
     now = composit::outline_repeats(

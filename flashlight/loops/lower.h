@@ -28,6 +28,9 @@ struct LowerOptions {
   std::function<const composit::Schema*(const composit::Node&)> called = {};
   // Makes functions of repeated modules, and of norms.
   bool outline = true;
+  // Lowers graphs of one program at several sizes alike: slices of everything stay slices, as of a
+  // part at other sizes.
+  bool keep_slices = false;
 };
 
 // The inputs of the program are those of `graph`; its results are the graph's outputs, then the new

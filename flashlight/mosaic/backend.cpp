@@ -55,10 +55,12 @@ class MosaicBackend : public package::GeneratingBackend {
     // Otherwise there is nothing to wait for.
     return options.may_prepare ? made : made->prepare({});
   }
-  std::shared_ptr<composit::SizedCode> make_sized(const std::vector<Graph>& shown,
+  std::shared_ptr<composit::SizedCode> make_sized(const std::vector<composit::SizedGraph>& shown,
                                                   const CompileOptions& options) const override {
     const Mosaic chosen = typed(options);
-    return sized_code(shown, planning_of(chosen, options), static_cast<int>(chosen.threads),
+    std::vector<composit::Graph> graphs;
+    for (const composit::SizedGraph& one : shown) graphs.push_back(one.graph);
+    return sized_code(graphs, planning_of(chosen, options), static_cast<int>(chosen.threads),
                       options.flags);
   }
   std::string write(const Graph& graph, const CompileOptions& options) const override {

@@ -7,6 +7,8 @@
 //
 //   fl::Frame frame(memory);                             // until the end of the function
 //   float (*const hidden)[768] = frame.take<float[768]>(tokens);
+//   const fl::View<float, 2> scores = frame.view<float>(tokens, tokens);
+//   scores[i][j] = 0;
 #pragma once
 
 #if defined(__linux__)
@@ -46,6 +48,35 @@ inline Memory allocate(std::size_t bytes) {
   if (bytes >= detail::kLargePage) ::madvise(memory, bytes, MADV_HUGEPAGE);
 #endif
   return {memory, detail::FreeMemory{alignment}};
+}
+
+// A row-major array of which other sizes than the first are data: view[i][j].
+template <class T, int kRank>
+struct View {
+  static_assert(kRank >= 2);
+  T* data;
+  int sizes[kRank];
+
+  auto operator[](std::int64_t index) const {
+    if constexpr (kRank == 2) {
+      return data + index * sizes[1];
+    } else {
+      View<T, kRank - 1> part{data, {}};
+      std::int64_t elements = 1;
+      for (int i = 1; i < kRank; ++i) elements *= part.sizes[i - 1] = sizes[i];
+      part.data += index * elements;
+      return part;
+    }
+  }
+  operator View<const T, kRank>() const {  // NOLINT
+    View<const T, kRank> same{data, {}};
+    for (int i = 0; i < kRank; ++i) same.sizes[i] = sizes[i];
+    return same;
+  }
+};
+template <class T, class... Sizes>
+View<T, sizeof...(Sizes)> view(T* data, Sizes... sizes) {
+  return {data, {sizes...}};
 }
 
 // Memory that is given back in the reverse order in which it was taken. What was taken once is kept
@@ -108,6 +139,10 @@ class Frame {
   template <class T>
   T* take(std::int64_t count) {
     return reinterpret_cast<T*>(stack_.take(static_cast<std::size_t>(count) * sizeof(T)));
+  }
+  template <class T, class... Sizes>
+  View<T, sizeof...(Sizes)> view(Sizes... sizes) {
+    return fl::view(take<T>((std::int64_t{1} * ... * sizes)), sizes...);
   }
 
  private:

@@ -13,26 +13,30 @@ namespace flashlight::text {
 // sizes are data.
 std::string RoutineWriter::whole(ValueId value, const Type& as, bool is_const) const {
   const std::string& text = use(value);
-  if (const Form form = parameter_form(as); form != Form::array)
-    return same_memory(value, as) ? text : moved(text, as, is_const);
+  if (parameter_form(as) != Form::array)
+    return moved(text, form(value), function_.values[value].type, as, is_const);
   const Value& one = function_.values[value];
   if (one.role == Role::weight) return "fl::as<const " + array_type(as) + ">(" + text + ")";
   if (one.type.sizes == as.sizes) return text;
   return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as) + ">(" + text + ")";
 }
 
-// True if the pointer that stands for `value` is one to elements of type `as`.
-bool RoutineWriter::same_memory(ValueId value, const Type& as) const {
-  const Type& type = function_.values[value].type;
-  const Form here = form(value);
-  if (here != parameter_form(as)) return false;
-  return here == Form::flat ||
-         pointer(type, here, nullptr, "") == pointer(as, here, nullptr, "");
-}
-
-std::string RoutineWriter::moved(const std::string& text, const Type& as, bool is_const) {
-  return std::string("reinterpret_cast<") + (is_const ? "const " : "") +
-         pointer(as, parameter_form(as), nullptr, "") + ">(" + text + ")";
+std::string RoutineWriter::moved(const std::string& text, Form here, const Type& type,
+                                 const Type& as, bool is_const) {
+  const Form wanted = parameter_form(as);
+  if (here == wanted && type.sizes == as.sizes) return text;
+  const std::string data = here == Form::view ? text + ".data" : text;
+  if (wanted == Form::rows) {
+    if (here == Form::view && as.rank() == 1) return data;
+    return "reinterpret_cast<" + parameter_type(as, is_const) + ">(" + data + ")";
+  }
+  std::string view = "fl::view(";
+  const bool is_pointer = here == Form::view || type.rank() == 1;
+  view += is_pointer ? data
+                     : std::string("reinterpret_cast<") + (is_const ? "const " : "") +
+                           type_name(as.dtype) + "*>(" + data + ")";
+  for (const int64_t size : as.sizes) view += ", " + bare_number(size);
+  return view + ")";
 }
 
 std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_const) const {
@@ -109,7 +113,7 @@ void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t fir
     if (!passed) continue;
     if (index.empty())
       arguments.push_back(whole(values[i], parameter.type, is_const));
-    else if (form(values[i]) == Form::flat)
+    else if (form(values[i]) == Form::view)
       arguments.push_back(slot_of(values[i], parameter.type, index, is_const));
     else if (sizes.size() == slot.size() + 1 &&
              std::equal(slot.begin(), slot.end(), sizes.begin() + 1))
@@ -120,14 +124,25 @@ void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t fir
   }
 }
 
-// The element along the first dimension of memory that has one index for all of them.
+// The element along the first dimension of a view.
 std::string RoutineWriter::slot_of(ValueId value, const Type& as, const std::string& index,
                                    bool is_const) const {
-  const std::string first =
-      use(value) + " + (" + index + ") * " + open_number(std::max<int64_t>(as.numel(), 1));
-  const Form form = parameter_form(as);
-  if (form == Form::flat || (form == Form::rows && as.rank() == 1)) return first;
-  return moved(first, as, is_const);
+  Type slot = function_.values[value].type;
+  slot.sizes.erase(slot.sizes.begin());
+  const Form here = slot.rank() == 1 ? Form::rows : Form::view;
+  return moved(use(value) + "[" + index + "]", here, slot, as, is_const);
+}
+
+std::string RoutineWriter::first_byte(ValueId value) const {
+  const Form here = form(value);
+  const bool is_pointer = here == Form::rows || function_.values[value].role == Role::weight;
+  return (is_pointer || here == Form::view ? "" : "&") + use(value) +
+         (here == Form::view ? ".data" : "");
+}
+std::string RoutineWriter::byte_count(ValueId value) const {
+  if (form(value) == Form::array) return "sizeof " + use(value);
+  const Type& type = function_.values[value].type;
+  return "sizeof(" + type_name(type.dtype) + ") * " + open_number(type.numel());
 }
 
 // `index`: the number of the call, if it is in a loop.

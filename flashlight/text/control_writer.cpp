@@ -1,6 +1,7 @@
 // Writes branches and loops of a function, whose bodies are functions.
 #include "composit/ir/scope.h"
 #include "flashlight/text/literal.h"
+#include "flashlight/text/open_numbers.h"
 #include "flashlight/text/routine_writer.h"
 
 namespace flashlight::text {
@@ -37,7 +38,7 @@ Code RoutineWriter::zeros(ValueId value) const {
   const std::string& name = use(value);
   if (type.rank() == 0)
     return assignment(name, literal(composit::cast(Expr(0), type.dtype).value(), type.dtype));
-  return statement("std::memset(&" + name + ", 0, sizeof " + name + ");");
+  return statement("std::memset(" + first_byte(value) + ", 0, " + byte_count(value) + ");");
 }
 
 // constexpr int kBlock = 500;
@@ -82,9 +83,8 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
   if (control.kind == Control::Kind::branch) return branch(control);
   if (control.kind == Control::Kind::blocks) return blocks(control);
   const auto copy = [&](ValueId to, ValueId from) {
-    const bool pointer = function_.values[from].role == Role::weight;
-    return statement("std::memcpy(&" + use(to) + (pointer ? ", " : ", &") + use(from) +
-                     ", sizeof " + use(to) + ");");
+    return statement("std::memcpy(" + first_byte(to) + ", " + first_byte(from) + ", " +
+                     byte_count(to) + ");");
   };
   const bool repeats = control.kind == Control::Kind::repeat;
   const size_t carried = control.carried.size();
@@ -92,7 +92,7 @@ Code RoutineWriter::control(const Control& control, const std::vector<std::strin
   ValueIds outputs = without(control.results, carried);
   if (repeats) outputs.pop_back();
   const std::string trip = repeats ? use(control.results.back()) : loop_name(loops);
-  const std::string count = control.trips ? number(*control.trips) : std::to_string(control.length);
+  const std::string count = control.trips ? number(*control.trips) : bare_number(control.length);
   const std::string slot = control.reverse ? count + " - 1 - " + trip : trip;
   Code code;
   for (size_t i = 0; i < carried; ++i) code += copy(finals[i], control.carried[i]);

@@ -39,6 +39,14 @@ int64_t first_kept(const Type& type, const std::vector<bool>& kept) {
   return type.sizes.at(static_cast<size_t>(first));
 }
 
+// "12, tokens, tokens": the sizes of the dimensions that are in memory.
+std::string kept_sizes(const Type& type, const std::vector<bool>& kept) {
+  std::string text;
+  for (size_t i = 0; i < type.rank(); ++i)
+    if (kept[i]) text += (text.empty() ? "" : ", ") + bare_number(type.sizes[i]);
+  return text;
+}
+
 // "[12][64]": the dimensions that are `kept`, or all if it is null, without the first of them.
 std::string row_brackets(const Type& type, const std::vector<bool>* kept) {
   std::vector<bool> rest = kept != nullptr ? *kept : std::vector<bool>(type.rank(), true);
@@ -127,7 +135,7 @@ Form form_of(const Type& type, const std::vector<bool>* kept = nullptr) {
   bool is_first = true;
   for (size_t i = 0; i < type.rank(); ++i) {
     if (kept != nullptr && !(*kept)[i]) continue;
-    if (is_open_number(type.sizes[i])) form = is_first ? Form::rows : Form::flat;
+    if (is_open_number(type.sizes[i])) form = is_first ? Form::rows : Form::view;
     is_first = false;
   }
   return form;
@@ -156,10 +164,24 @@ Form RoutineWriter::parameter_form(const Type& type) {
   return current_names() == nullptr ? Form::array : form_of(type);
 }
 
-std::string RoutineWriter::pointer(const Type& type, Form form, const std::vector<bool>* kept,
-                                   const std::string& declarator) {
-  const std::string rows = form == Form::rows ? row_brackets(type, kept) : "";
-  return type_name(type.dtype) + (rows.empty() ? "* " + declarator : " (*" + declarator + ")" + rows);
+std::string RoutineWriter::declared(const Type& type, Form form, const std::vector<bool>* kept,
+                                    const std::string& declarator) {
+  if (form == Form::view) {
+    const auto rank = kept == nullptr ? static_cast<std::ptrdiff_t>(type.rank())
+                                      : std::count(kept->begin(), kept->end(), true);
+    return "fl::View<" + type_name(type.dtype) + ", " + std::to_string(rank) + ">" +
+           (declarator.empty() ? "" : " ") + declarator;
+  }
+  const std::string rows = form == Form::rows ? row_brackets(type, kept) : "",
+                    star = declarator.empty() ? "*" : "* ";
+  return type_name(type.dtype) + (rows.empty() ? star + declarator : " (*" + declarator + ")" + rows);
+}
+
+std::string RoutineWriter::parameter_type(const Type& type, bool is_const) {
+  const Form form = parameter_form(type);
+  const std::string text = declared(type, form, nullptr, "");
+  if (!is_const) return text;
+  return form == Form::view ? "fl::View<const " + text.substr(text.find('<') + 1) : "const " + text;
 }
 
 Element RoutineWriter::flat_element(ValueId value, const std::vector<std::string>& indices) const {
@@ -203,8 +225,10 @@ std::vector<std::string> RoutineWriter::parameters() const {
   const auto reference = [&](ValueId value, bool is_result) {
     const Type& type = function_.values[value].type;
     const std::string name = (is_result ? "__restrict " : "") + names_[value];
-    if (const Form one = form(value); one != Form::array)
-      return (is_result ? "" : "const ") + pointer(type, one, nullptr, name);
+    const Form one = form(value);
+    if (one == Form::view) return parameter_type(type, !is_result) + " " + names_[value];
+    if (one != Form::array)
+      return (is_result ? "" : "const ") + declared(type, one, nullptr, name);
     return (is_result ? "" : "const ") + type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
   };
@@ -342,13 +366,17 @@ Code RoutineWriter::taken_declaration(ValueId value, bool takes_turns) {
   if (now == Form::array)
     return assignment("auto& " + name, "*frame.take<" + type + (takes_turns ? "[2]" : "") +
                                            brackets(one.type, &storage.kept) + ">(1)");
-  const std::string rows = now == Form::rows ? row_brackets(one.type, &storage.kept) : "",
-                    count = bare_number(now == Form::rows ? first_kept(one.type, storage.kept)
-                                                          : storage.elements),
-                    taken = "frame.take<" + type + rows + ">(" + count + ")";
-  return assignment(
-      pointer(one.type, now, &storage.kept, "const " + name + (takes_turns ? "[2]" : "")),
-      takes_turns ? "{" + taken + ", " + taken + "}" : taken);
+  std::string taken = "frame.take<" + type;
+  if (now == Form::view)
+    taken = "frame.view<" + type + ">(" + kept_sizes(one.type, storage.kept) + ")";
+  else
+    taken += row_brackets(one.type, &storage.kept) + ">(" +
+             bare_number(first_kept(one.type, storage.kept)) + ")";
+  const std::string declarator = name + (takes_turns ? "[2]" : "");
+  return assignment(now == Form::view
+                        ? "const " + declared(one.type, now, &storage.kept, declarator)
+                        : declared(one.type, now, &storage.kept, "const " + declarator),
+                    takes_turns ? "{" + taken + ", " + taken + "}" : taken);
 }
 
 Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string>& loops,

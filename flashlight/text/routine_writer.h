@@ -19,9 +19,9 @@ using namespace loops;
 using loops::Program;
 
 // How the text refers to a value's elements: as an array; where only the first of its sizes is no
-// constant, as a pointer to what that indexes; else as a pointer to the first element, with one
-// index, for C++ has no type for arrays of other sizes.
-enum class Form { array, rows, flat };
+// constant, as a pointer to what that indexes; elsewhere as fl::View, for C++ has no type for arrays
+// of other sizes. Where all numbers are open: as a pointer to the first element, with one index.
+enum class Form { array, rows, view, flat };
 
 // The properties of a function that its callers need to know.
 struct Signature : Needs {
@@ -47,10 +47,11 @@ class RoutineWriter {
   const Signature& signature() const { return signature_; }
   // Of a parameter of this type.
   static Form parameter_form(const Type& type);
-  // "float (*x)[768]" for `declarator` "x": a pointer to what the first size indexes, or to an
-  // element.
-  static std::string pointer(const Type& type, Form form, const std::vector<bool>* kept,
-                             const std::string& declarator);
+  // "float (*x)[768]" for a `declarator` "x" of form `rows`, "fl::View<float, 2> x", "float* x".
+  static std::string declared(const Type& type, Form form, const std::vector<bool>* kept,
+                              const std::string& declarator);
+  // The type of a parameter that is no array: "const float (*)[768]".
+  static std::string parameter_type(const Type& type, bool is_const);
   // Call after write(): the pieces in the order in which they are written.
   const std::vector<WrittenPiece>& pieces() const { return pieces_; }
   // "const float (&x)[3]", per argument and result. Call after write(), which finds unused ones.
@@ -99,9 +100,13 @@ class RoutineWriter {
   void pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
             const std::string& index, std::vector<std::string>& arguments) const;
   std::string whole(ValueId value, const Type& as, bool is_const) const;
-  bool same_memory(ValueId value, const Type& as) const;
-  static std::string moved(const std::string& text, const Type& as, bool is_const);
+  // `text` of form `here` and type `type`, as a parameter of type `as`.
+  static std::string moved(const std::string& text, Form here, const Type& type, const Type& as,
+                           bool is_const);
   std::string slot_of(ValueId value, const Type& as, const std::string& index, bool is_const) const;
+  // Where its elements begin, and the bytes that they take.
+  std::string first_byte(ValueId value) const;
+  std::string byte_count(ValueId value) const;
 
   const Program& program_;
   const FunctionId number_;

@@ -259,6 +259,10 @@ class CompiledFamily:
         """The number of sizes that are ready."""
         return len(self._programs)
 
+    def source(self) -> str:
+        """The C++ that serves all sizes, by a backend that writes one, as cpp does; else empty."""
+        return self._programs.source()
+
     @property
     def compilations(self) -> int:
         """How often a compiler ran."""
