@@ -38,16 +38,12 @@ Code weight_struct(const Program& program, const std::vector<WeightStruct>& stru
 
 // The pointer that a loader passes as what a function takes.
 std::string taken(const Type& type, const std::string& pointer, bool is_const) {
-  const Form form = RoutineWriter::parameter_form(type);
+  const Form form = form_of(type);
   const std::string prefix = is_const ? "const " : "";
   if (form == Form::rows)
-    return "static_cast<" + RoutineWriter::parameter_type(type, is_const) + ">(" + pointer + ")";
-  if (form == Form::view) {
-    std::string view =
-        "fl::view(static_cast<" + prefix + type_name(type.dtype) + "*>(" + pointer + ")";
-    for (const int64_t size : type.sizes) view += ", " + bare_number(size);
-    return view + ")";
-  }
+    return "static_cast<" + parameter_type(type, is_const) + ">(" + pointer + ")";
+  if (form == Form::view)
+    return view_of("static_cast<" + prefix + type_name(type.dtype) + "*>(" + pointer + ")", type);
   return "*static_cast<std::add_pointer_t<" + prefix + array_type(type) + ">>(" + pointer + ")";
 }
 

@@ -13,30 +13,11 @@ namespace flashlight::text {
 // sizes are data.
 std::string RoutineWriter::whole(ValueId value, const Type& as, bool is_const) const {
   const std::string& text = use(value);
-  if (parameter_form(as) != Form::array)
-    return moved(text, form(value), function_.values[value].type, as, is_const);
+  if (form_of(as) != Form::array) return moved(text, function_.values[value].type, as, is_const);
   const Value& one = function_.values[value];
   if (one.role == Role::weight) return "fl::as<const " + array_type(as) + ">(" + text + ")";
   if (one.type.sizes == as.sizes) return text;
   return std::string("fl::as<") + (is_const ? "const " : "") + array_type(as) + ">(" + text + ")";
-}
-
-std::string RoutineWriter::moved(const std::string& text, Form here, const Type& type,
-                                 const Type& as, bool is_const) {
-  const Form wanted = parameter_form(as);
-  if (here == wanted && type.sizes == as.sizes) return text;
-  const std::string data = here == Form::view ? text + ".data" : text;
-  if (wanted == Form::rows) {
-    if (here == Form::view && as.rank() == 1) return data;
-    return "reinterpret_cast<" + parameter_type(as, is_const) + ">(" + data + ")";
-  }
-  std::string view = "fl::view(";
-  const bool is_pointer = here == Form::view || type.rank() == 1;
-  view += is_pointer ? data
-                     : std::string("reinterpret_cast<") + (is_const ? "const " : "") +
-                           type_name(as.dtype) + "*>(" + data + ")";
-  for (const int64_t size : as.sizes) view += ", " + bare_number(size);
-  return view + ")";
 }
 
 std::vector<std::string> RoutineWriter::rows(const RuntimeCall& call, bool is_const) const {
@@ -129,8 +110,8 @@ std::string RoutineWriter::slot_of(ValueId value, const Type& as, const std::str
                                    bool is_const) const {
   Type slot = function_.values[value].type;
   slot.sizes.erase(slot.sizes.begin());
-  const Form here = slot.rank() == 1 ? Form::rows : Form::view;
-  return moved(use(value) + "[" + index + "]", here, slot, as, is_const);
+  const std::string element = use(value) + "[" + index + "]";
+  return moved(element, slot, as, is_const);
 }
 
 std::string RoutineWriter::first_byte(ValueId value) const {

@@ -33,34 +33,18 @@ Callers callers_of(const Program& program, FunctionId function) {
   return callers;
 }
 
-// The size of the first dimension that is in memory.
-int64_t first_kept(const Type& type, const std::vector<bool>& kept) {
-  const auto first = std::find(kept.begin(), kept.end(), true) - kept.begin();
-  return type.sizes.at(static_cast<size_t>(first));
-}
-
-// "12, tokens, tokens": the sizes of the dimensions that are in memory.
-std::string kept_sizes(const Type& type, const std::vector<bool>& kept) {
-  std::string text;
-  for (size_t i = 0; i < type.rank(); ++i)
-    if (kept[i]) text += (text.empty() ? "" : ", ") + bare_number(type.sizes[i]);
-  return text;
-}
-
-// "[12][64]": the dimensions that are `kept`, or all if it is null, without the first of them.
-std::string row_brackets(const Type& type, const std::vector<bool>* kept) {
-  std::vector<bool> rest = kept != nullptr ? *kept : std::vector<bool>(type.rank(), true);
-  if (const auto first = std::find(rest.begin(), rest.end(), true); first != rest.end())
-    *first = false;
-  return brackets(type, &rest);
-}
-
 void add_steps(const Item& item, std::set<StepId>& steps) {
   if (!item.is_loop()) steps.insert(item.step);
   for (const Item& inner : item.body) add_steps(inner, steps);
 }
 
 }  // namespace
+
+std::set<StepId> steps_of(const Item& item) {
+  std::set<StepId> steps;
+  add_steps(item, steps);
+  return steps;
+}
 
 RoutineWriter::RoutineWriter(const Program& program, FunctionId number,
                              const std::vector<WeightStruct>& structs,
@@ -127,63 +111,6 @@ Element RoutineWriter::element(ValueId value, const std::vector<std::string>& in
   return element;
 }
 
-namespace {
-
-// The form of an array of which these dimensions are in memory.
-Form form_of(const Type& type, const std::vector<bool>* kept = nullptr) {
-  Form form = Form::array;
-  bool is_first = true;
-  for (size_t i = 0; i < type.rank(); ++i) {
-    if (kept != nullptr && !(*kept)[i]) continue;
-    if (is_open_number(type.sizes[i])) form = is_first ? Form::rows : Form::view;
-    is_first = false;
-  }
-  return form;
-}
-
-}  // namespace
-
-bool is_local(const Routine& function, const ScheduledRoutine& scheduled, ValueId value) {
-  const std::vector<bool>& kept = scheduled.schedule.storage[value].kept;
-  return scheduled.is_local[value] &&
-         (current_names() == nullptr || form_of(function.values[value].type, &kept) == Form::array);
-}
-
-Form RoutineWriter::form(ValueId value) const {
-  const Value& one = function_.values[value];
-  if (one.role == Role::constant) return Form::array;
-  const std::vector<bool>& kept = schedule_.storage[value].kept;
-  if (current_names() != nullptr)
-    return one.role == Role::weight ? Form::array : form_of(one.type, &kept);
-  if (!has_open_numbers()) return Form::array;
-  const bool is_number = is_local(value) && std::count(kept.begin(), kept.end(), true) == 0;
-  return is_number ? Form::array : Form::flat;
-}
-
-Form RoutineWriter::parameter_form(const Type& type) {
-  return current_names() == nullptr ? Form::array : form_of(type);
-}
-
-std::string RoutineWriter::declared(const Type& type, Form form, const std::vector<bool>* kept,
-                                    const std::string& declarator) {
-  if (form == Form::view) {
-    const auto rank = kept == nullptr ? static_cast<std::ptrdiff_t>(type.rank())
-                                      : std::count(kept->begin(), kept->end(), true);
-    return "fl::View<" + type_name(type.dtype) + ", " + std::to_string(rank) + ">" +
-           (declarator.empty() ? "" : " ") + declarator;
-  }
-  const std::string rows = form == Form::rows ? row_brackets(type, kept) : "",
-                    star = declarator.empty() ? "*" : "* ";
-  return type_name(type.dtype) + (rows.empty() ? star + declarator : " (*" + declarator + ")" + rows);
-}
-
-std::string RoutineWriter::parameter_type(const Type& type, bool is_const) {
-  const Form form = parameter_form(type);
-  const std::string text = declared(type, form, nullptr, "");
-  if (!is_const) return text;
-  return form == Form::view ? "fl::View<const " + text.substr(text.find('<') + 1) : "const " + text;
-}
-
 Element RoutineWriter::flat_element(ValueId value, const std::vector<std::string>& indices) const {
   const Value& one = function_.values[value];
   const std::vector<bool>& kept = schedule_.storage[value].kept;
@@ -226,10 +153,11 @@ std::vector<std::string> RoutineWriter::parameters() const {
     const Type& type = function_.values[value].type;
     const std::string name = (is_result ? "__restrict " : "") + names_[value];
     const Form one = form(value);
+    const std::string is_const = is_result ? "" : "const ";
     if (one == Form::view) return parameter_type(type, !is_result) + " " + names_[value];
-    if (one != Form::array)
-      return (is_result ? "" : "const ") + declared(type, one, nullptr, name);
-    return (is_result ? "" : "const ") + type_name(type.dtype) +
+    if (one == Form::rows) return is_const + declared(type, name);
+    if (one == Form::flat) return is_const + type_name(type.dtype) + "* " + name;
+    return is_const + type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + brackets(type));
   };
   const auto is_overwritten = [&](ValueId value) {
@@ -253,6 +181,7 @@ std::vector<std::string> RoutineWriter::parameters() const {
 Function RoutineWriter::write() {
   std::vector<std::string> loops;
   std::vector<size_t> path;
+  if (current_names() != nullptr) find_last_items();
   Code inner = constants();
   inner += items(schedule_.items, loops, path);
   Code body;
@@ -313,10 +242,8 @@ std::string RoutineWriter::loop_name(const std::vector<std::string>& loops) {
 
 // Declares arrays and numbers that `item` is the first to touch.
 Code RoutineWriter::declarations(const Item& item, const std::vector<size_t>& path) {
-  std::set<StepId> steps;
-  add_steps(item, steps);
   Code code;
-  for (StepId step : steps)
+  for (StepId step : steps_of(item))
     for (ValueId value : writes(function_.steps[step])) {
       const Value& one = function_.values[value];
       if (one.role != Role::temporary || declared_.contains(value) || declares(value)) continue;
@@ -355,30 +282,6 @@ Code RoutineWriter::flat_declaration(ValueId value) const {
   return code;
 }
 
-// Memory of a size that is data, until the end of the function.
-Code RoutineWriter::taken_declaration(ValueId value, bool takes_turns) {
-  const Value& one = function_.values[value];
-  const Storage& storage = schedule_.storage[value];
-  const std::string type = type_name(one.type.dtype),
-                    &name = takes_turns ? arrays_.at(value) : names_[value];
-  takes_memory_ = true;
-  const Form now = form(value);
-  if (now == Form::array)
-    return assignment("auto& " + name, "*frame.take<" + type + (takes_turns ? "[2]" : "") +
-                                           brackets(one.type, &storage.kept) + ">(1)");
-  std::string taken = "frame.take<" + type;
-  if (now == Form::view)
-    taken = "frame.view<" + type + ">(" + kept_sizes(one.type, storage.kept) + ")";
-  else
-    taken += row_brackets(one.type, &storage.kept) + ">(" +
-             bare_number(first_kept(one.type, storage.kept)) + ")";
-  const std::string declarator = name + (takes_turns ? "[2]" : "");
-  return assignment(now == Form::view
-                        ? "const " + declared(one.type, now, &storage.kept, declarator)
-                        : declared(one.type, now, &storage.kept, "const " + declarator),
-                    takes_turns ? "{" + taken + ", " + taken + "}" : taken);
-}
-
 Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string>& loops,
                           std::vector<size_t>& path) {
   Code code;
@@ -392,6 +295,7 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
           {{{code.nodes.begin() + nodes, code.nodes.end()}}, {steps.begin(), steps.end()}});
     };
     const Item& item = list[i];
+    if (path.empty()) item_ = i;
     code += declarations(item, path);
     if (!item.is_loop()) {
       const std::vector<Run>& runs = scheduled_[number_].runs;

@@ -23,6 +23,16 @@ using loops::Program;
 // of other sizes. Where all numbers are open: as a pointer to the first element, with one index.
 enum class Form { array, rows, view, flat };
 
+// The form of an array of this type where names of sizes are set (open_numbers.h).
+Form form_of(const Type& type);
+// "float (*x)[768]" for a `declarator` "x" of form `rows`, "fl::View<float, 2> x" for a view.
+std::string declared(const Type& type, const std::string& declarator);
+// The type of a parameter that is no array: "const float (*)[768]".
+std::string parameter_type(const Type& type, bool is_const);
+std::string view_of(const std::string& pointer, const Type& type);
+// The memory of rows or of a view as one of another type.
+std::string moved(const std::string& text, const Type& type, const Type& as, bool is_const);
+
 // The properties of a function that its callers need to know.
 struct Signature : Needs {
   std::string name;
@@ -35,6 +45,9 @@ struct WrittenPiece {
   StepIds steps;
 };
 
+// The steps in an item.
+std::set<StepId> steps_of(const Item& item);
+
 // True for a temporary on the stack.
 bool is_local(const Routine& function, const ScheduledRoutine& scheduled, ValueId value);
 
@@ -45,13 +58,6 @@ class RoutineWriter {
                 const Table<FunctionId, ScheduledRoutine>& scheduled);
   Function write();
   const Signature& signature() const { return signature_; }
-  // Of a parameter of this type.
-  static Form parameter_form(const Type& type);
-  // "float (*x)[768]" for a `declarator` "x" of form `rows`, "fl::View<float, 2> x", "float* x".
-  static std::string declared(const Type& type, Form form, const std::vector<bool>* kept,
-                              const std::string& declarator);
-  // The type of a parameter that is no array: "const float (*)[768]".
-  static std::string parameter_type(const Type& type, bool is_const);
   // Call after write(): the pieces in the order in which they are written.
   const std::vector<WrittenPiece>& pieces() const { return pieces_; }
   // "const float (&x)[3]", per argument and result. Call after write(), which finds unused ones.
@@ -78,6 +84,14 @@ class RoutineWriter {
   Form form(ValueId value) const;
   Element flat_element(ValueId value, const std::vector<std::string>& indices) const;
   Code flat_declaration(ValueId value) const;
+  // Memory that a value takes while the function runs; sized_values.cpp.
+  struct Taken {
+    std::string name;  // of the value that took it
+    Type type;
+    size_t last_item;  // that needs it
+  };
+  void find_last_items();
+  Taken* free_memory(const Type& type);
   Code taken_declaration(ValueId value, bool takes_turns);
   // The name of a value, which is thereby mentioned in the body.
   const std::string& use(ValueId value) const;
@@ -100,9 +114,6 @@ class RoutineWriter {
   void pass(const ValueIds& values, FunctionId function, size_t first, bool is_const,
             const std::string& index, std::vector<std::string>& arguments) const;
   std::string whole(ValueId value, const Type& as, bool is_const) const;
-  // `text` of form `here` and type `type`, as a parameter of type `as`.
-  static std::string moved(const std::string& text, Form here, const Type& type, const Type& as,
-                           bool is_const);
   std::string slot_of(ValueId value, const Type& as, const std::string& index, bool is_const) const;
   // Where its elements begin, and the bytes that they take.
   std::string first_byte(ValueId value) const;
@@ -122,7 +133,12 @@ class RoutineWriter {
   std::vector<std::string> names_;       // by value
   Table<ValueId, StepIds> writers_;
   std::set<ValueId> declared_;
-  bool takes_memory_ = false;  // of a size that is data
+  // Where sizes are data: memory that was taken, the item that is written, and the last one that
+  // needs each value.
+  bool takes_memory_ = false;
+  std::vector<Taken> taken_memory_;
+  size_t item_ = 0;
+  Table<ValueId, size_t> last_item_;
 };
 
 }  // namespace flashlight::text

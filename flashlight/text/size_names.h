@@ -32,6 +32,8 @@ class SizeNames {
   bool has(int64_t value) const { return find(value) != nullptr; }
   // All names, in the order of their first `add`.
   const std::vector<std::string>& names() const { return order_; }
+  // True if both are multiples of the same product of sizes, or both constants.
+  bool same_sizes(int64_t a, int64_t b) const { return find(a) == find(b); }
   void use(const std::vector<std::string>& names);
   // The names that were used since, in the order of their first `add`.
   std::vector<std::string> take_used();
