@@ -255,8 +255,12 @@ Statement with_numbers(const Statement& statement, const std::vector<int64_t>& n
                ? Expr::literal(numbers[part.number()], DType::int64)
                : Expr();
   };
+  const auto fold = [](const Expr& part) {
+    const bool folds = part.is(Function::cast) && part[0].kind() == ExprKind::literal;
+    return folds ? cast(part[0], part.dtype()) : Expr();
+  };
   const auto bind = [&](Expr& x) {
-    if (x.defined()) x = replace(x, change);
+    if (x.defined()) x = replace(replace(x, change), fold);
   };
   bind(result.domain);
   for (auto* list : {&result.init, &result.body, &result.combine})

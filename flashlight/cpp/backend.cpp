@@ -163,7 +163,8 @@ class Sized : public composit::SizedCode {
  public:
   Sized(const std::vector<composit::SizedGraph>& shown, const CompileOptions& options) : options_(options) {
     try {
-      program_.emplace(shown, lowering_of(shown.at(0).graph, options));
+      if (shown.empty()) return;
+      program_.emplace(shown, lowering_of(shown[0].graph, options));
       library_ = compiled(*program_);
     } catch (const composit::UserError& error) {
       composit::log_warning("[cpp] '" + options.name +

@@ -44,20 +44,27 @@ Program without_ranges(Program open) {
   return open;
 }
 
-// A prime, or a multiple of one that all fractions of sizes need, for each size that a call gives;
-// other ones for each `attempt`.
-SizeNumbers probe_of(const Program& open, int attempt) {
-  int64_t multiple = 1;
-  for (const NamedSize& size : open.sizes) multiple = std::lcm(multiple, size.divisor);
-  SizeNumbers numbers;
-  int64_t next = 0;
-  for (const NamedSize& size : open.sizes) {
-    if (!size.of.empty()) continue;
-    const int64_t least = std::max(kLeastProbe, size.most / multiple + 1);
-    next = prime_from(std::max(next + 1, least + 41 * attempt));
-    numbers[size.name] = multiple * next;
+// All positive integers of the program's text, but those in names and in what is quoted.
+std::set<int64_t> constants_of(const Program& open) {
+  constexpr size_t kMostDigits = 9;
+  std::set<int64_t> constants;
+  const std::string text = print(open);
+  const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  const auto is_of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '%' || c == '.';
+  };
+  bool is_quoted = false;
+  for (auto at = text.begin(); at != text.end();) {
+    const auto end = std::find_if_not(at, text.end(), is_digit);
+    if (*at == '"') is_quoted = !is_quoted;
+    const bool is_name = at != text.begin() && is_of_name(*(at - 1));
+    const auto digits = static_cast<size_t>(end - at);
+    if (digits > 0 && digits <= kMostDigits && !is_quoted && !is_name)
+      constants.insert(std::stoll(std::string(at, end)));
+    at = digits == 0 ? at + 1 : end;
   }
-  return numbers;
+  constants.erase(0);
+  return constants;
 }
 
 // The given sizes that a size follows from.
@@ -80,6 +87,53 @@ text::SizeNames names_at(const Program& open, const SizeNumbers& given) {
   return names;
 }
 
+// Numbers for the sizes that a call gives: primes that no other text was written at, or multiples of
+// them that all fractions of sizes need, by which no constant of the program has a name.
+class Probes {
+ public:
+  explicit Probes(const Program& program)
+      : program_(program), open_(without_ranges(program)), constants_(constants_of(program)) {
+    for (const NamedSize& size : program.sizes) multiple_ = std::lcm(multiple_, size.divisor);
+  }
+
+  SizeNumbers next() {
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      std::vector<int64_t> primes;
+      const SizeNumbers numbers = from(kLeastProbe + 11 * tries, primes);
+      const text::SizeNames names = names_at(open_, numbers);
+      const bool meets = std::any_of(constants_.begin(), constants_.end(),
+                                     [&](int64_t constant) { return names.has(constant); });
+      if (meets) continue;
+      used_.insert(primes.begin(), primes.end());
+      return numbers;
+    }
+    throw UserError("[cpp] expected fewer constants, or fewer sizes: no sizes tell them apart");
+  }
+  const Program& open() const { return open_; }
+
+ private:
+  static constexpr int kMostTries = 300;
+
+  SizeNumbers from(int64_t least, std::vector<int64_t>& primes) const {
+    SizeNumbers numbers;
+    for (const NamedSize& size : program_.sizes) {
+      if (!size.of.empty()) continue;
+      int64_t prime = prime_from(std::max(least, size.most / multiple_ + 1));
+      while (used_.contains(prime) || std::find(primes.begin(), primes.end(), prime) != primes.end())
+        prime = prime_from(prime + 1);
+      primes.push_back(prime);
+      numbers[size.name] = multiple_ * prime;
+    }
+    return numbers;
+  }
+
+  const Program& program_;
+  const Program open_;
+  const std::set<int64_t> constants_;
+  int64_t multiple_ = 1;
+  std::set<int64_t> used_;
+};
+
 void expect_small(const Program& bound) {
   for (const Routine& function : bound.functions)
     for (const Value& value : function.values)
@@ -89,14 +143,11 @@ void expect_small(const Program& bound) {
                         value.name + "'");
 }
 
-Source source_at(const Program& program, const SplitOptions& split, int attempt) {
-  const SizeNumbers given = probe_of(program, attempt);
-  const Program open = without_ranges(program);
-  Program bound = bind_sizes(open, given);
-  expect_small(bound);
-  bound = checked("recompute", recompute(std::move(bound)));
+Source source_at(Probes& probes, const SplitOptions& split) {
+  const SizeNumbers given = probes.next();
+  Program bound = checked("recompute", recompute(bind_sizes(probes.open(), given)));
   bound = checked("split_long_functions", split_long_functions(std::move(bound), split));
-  return emit(std::move(bound), names_at(open, given));
+  return emit(std::move(bound), names_at(probes.open(), given));
 }
 
 // Numbers that differ between texts, for a message.
@@ -112,10 +163,11 @@ std::string difference(const std::string& a, const std::string& b) {
 }
 
 Source sized_source(const Program& program, const SplitOptions& split) {
+  Probes probes(program);
   std::vector<Source> sources;
   std::string fault;
   for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
-    Source now = source_at(program, split, attempt);
+    Source now = source_at(probes, split);
     for (const Source& other : sources)
       if (other.text == now.text) return now;
     if (!sources.empty()) fault = difference(sources.back().text, now.text);
@@ -129,7 +181,8 @@ Program unified(const std::vector<Program>& programs) {
   constexpr size_t kLeastPrograms = 3;
   for (size_t left_out = 0;; ++left_out) {
     try {
-      return unify({programs.rbegin(), programs.rend() - static_cast<std::ptrdiff_t>(left_out)});
+      return unify({programs.rbegin(), programs.rend() - static_cast<std::ptrdiff_t>(left_out)},
+                   {.reads_numbers = true});
     } catch (const UserError&) {
       if (programs.size() - left_out <= kLeastPrograms) throw;
     }
@@ -163,18 +216,13 @@ std::vector<composit::SizedGraph> of_one_form(const std::vector<composit::SizedG
   return *most;
 }
 
-std::vector<composit::Type> input_types(const Graph& graph) {
-  std::vector<composit::Type> types;
-  for (const composit::LazyTensor& input : graph.inputs()) types.push_back(input.type());
-  return types;
-}
-
 // Sizes by the program's names for them, where it has one with the same numbers at all graphs.
-Program with_names(Program open, const std::vector<composit::SizedGraph>& shown) {
+Program with_names(Program open, const std::vector<composit::SizedGraph>& shown,
+                   const std::vector<Program>& programs) {
   std::map<std::string, std::vector<int64_t>> by_user, by_input;
-  for (const composit::SizedGraph& one : shown) {
-    for (const auto& [name, number] : one.sizes) by_user[name].push_back(number);
-    for (const auto& [name, number] : sizes_given(open, input_types(one.graph)))
+  for (size_t i = 0; i < shown.size(); ++i) {
+    for (const auto& [name, number] : shown[i].sizes) by_user[name].push_back(number);
+    for (const auto& [name, number] : numbers_in(open, programs[i]))
       by_input[name].push_back(number);
   }
   const auto word = [](std::string name) {
@@ -191,7 +239,7 @@ Program with_names(Program open, const std::vector<composit::SizedGraph>& shown)
         found != by_user.end() &&
         std::none_of(open.sizes.begin(), open.sizes.end(),
                      [&](const NamedSize& other) { return other.name == word(found->first); });
-    size.name = is_free ? word(found->first) : word(size.name);
+    size.name = is_free ? word(found->first) : size.name;
   }
   return open;
 }
@@ -221,7 +269,7 @@ SizedProgram::SizedProgram(const std::vector<composit::SizedGraph>& shown, Lower
   }
   std::vector<Program> programs;
   for (const auto& [graph, sizes] : alike) programs.push_back(fused_like_model(graph));
-  open_ = with_names(unified(programs), alike);
+  open_ = with_names(unified(programs), alike, programs);
   source_ = sized_source(open_, split);
 }
 
@@ -241,12 +289,19 @@ Program SizedProgram::fused_like_model(const Graph& graph) const {
 
 std::optional<std::vector<int64_t>> SizedProgram::sizes_of(const Graph& graph) const {
   try {
-    const SizeNumbers given = sizes_given(open_, input_types(graph));
-    if (print(fused_like_model(graph)) != print(bind_sizes(open_, given))) return std::nullopt;
+    const Program program = fused_like_model(graph);
+    const SizeNumbers given = numbers_in(open_, program);
+    const std::string bound = print(bind_sizes(without_ranges(open_), given));
+    if (print(program) != bound) {
+      if (getenv("FL_DEBUG")) fprintf(stderr, "DIFF %s\n", difference(print(program), bound).c_str());
+      return std::nullopt;
+    }
+    expect_small(program);
     std::vector<int64_t> numbers;
     for (const std::string& name : source_.sizes) numbers.push_back(given.at(name));
     return numbers;
-  } catch (const UserError&) {
+  } catch (const UserError& e) {
+      if (getenv("FL_DEBUG")) fprintf(stderr, "DIFF %s\n", e.what());
     return std::nullopt;
   }
 }

@@ -1,7 +1,9 @@
 #include "flashlight/loops/unify.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "composit/ir/error.h"
@@ -29,30 +31,45 @@ bool all_same(const std::vector<T>& list) {
   return std::all_of(list.begin(), list.end(), [&](const T& one) { return one == list.front(); });
 }
 
+// The value of a literal that is an integer, of whatever dtype.
+std::optional<int64_t> whole_number(const Expr& x) {
+  constexpr double kMost = 1 << 24;  // float32 has all of them
+  if (const auto* integer = std::get_if<int64_t>(&x.value())) return *integer;
+  const auto* real = std::get_if<double>(&x.value());
+  if (real == nullptr || std::abs(*real) >= kMost || std::trunc(*real) != *real)
+    return std::nullopt;
+  return static_cast<int64_t>(*real);
+}
+
 // ---- sizes --------------------------------------------------------------------------------------
 
 // Finds or adds the named size for each list of numbers that differ.
 class Sizes {
  public:
-  explicit Sizes(Table<SizeId, NamedSize>& sizes) : sizes_(sizes) {}
+  Sizes(Table<SizeId, NamedSize>& sizes, bool adds) : sizes_(sizes), adds_(adds) {}
 
   void give(const Numbers& numbers, std::string name) {
     if (all_same(numbers) || known_.count(numbers) > 0) return;
     const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-    add(numbers, {.name = free_name(std::move(name)),
-                  .example = numbers[0],
-                  .least = *least,
-                  .most = *most});
-    ++given_;
+    given_.push_back(add(numbers, {.name = free_name(std::move(name)),
+                                   .example = numbers[0],
+                                   .least = *least,
+                                   .most = *most}));
   }
-  size_t given() const { return given_; }
+  size_t given() const { return given_.size(); }
 
-  // The size with these numbers; nothing if they do not differ. `where` is for the error.
-  std::optional<SizeId> of(const Numbers& numbers, const std::string& where) {
+  // The size with these numbers; nothing if they do not differ. `where` is for the error, `name` for
+  // a size of its own.
+  std::optional<SizeId> of(const Numbers& numbers, const std::string& where,
+                           const std::string& name) {
     if (all_same(numbers)) return std::nullopt;
     if (const auto found = settled_.find(numbers); found != settled_.end()) return found->second;
-    const std::vector<NamedSize> forms = forms_of(numbers);
-    if (forms.size() != 1) fail(numbers, forms, where);
+    std::vector<NamedSize> forms = forms_of(numbers);
+    if (adds_ && forms.empty()) {
+      give(numbers, name);
+      forms = {sizes_[given_.back()]};
+    }
+    if (forms.empty() || (forms.size() > 1 && !adds_)) fail(numbers, forms, where);
     const auto known = known_.find(numbers);
     const SizeId size = known != known_.end() ? known->second : add(numbers, forms[0]);
     settled_.emplace(numbers, size);
@@ -79,12 +96,14 @@ class Sizes {
   // All formulas by which `numbers` follow from the given sizes.
   std::vector<NamedSize> forms_of(const Numbers& numbers) const {
     std::vector<NamedSize> forms;
-    for (SizeId a; a < given_; ++a) {
+    for (size_t i = 0; i < given_.size(); ++i) {
+      const SizeId a = given_[i];
       linear_forms(numbers, a, forms);
-      for (SizeId b = a; b < given_; ++b) {
+      for (size_t j = i; j < given_.size(); ++j) {
+        const SizeId b = given_[j];
         Numbers products;
-        for (size_t i = 0; i < numbers.size(); ++i)
-          products.push_back(numbers_[a][i] * numbers_[b][i]);
+        for (size_t k = 0; k < numbers.size(); ++k)
+          products.push_back(numbers_[a][k] * numbers_[b][k]);
         if (const auto k = ratio(numbers, products))
           forms.push_back(follows(times(*k) + sizes_[a].name + "_by_" + sizes_[b].name, numbers,
                                   {a, b}, *k, 1, 0));
@@ -148,7 +167,7 @@ class Sizes {
                                 ", which are " + print(names, forms[0]) + " and also " +
                                 print(names, forms[1]) + ": one more program tells them apart");
     std::string given;
-    for (SizeId i; i < given_; ++i)
+    for (const SizeId i : given_)
       given += (given.empty() ? "" : "; ") + sizes_[i].name + " of " + joined(numbers_[i]);
     throw composit::UserError("[unify] expected " + where + " to be the same, or to follow from " +
                               (given.empty() ? "a size of an argument" : given) + ", received " +
@@ -156,7 +175,8 @@ class Sizes {
   }
 
   Table<SizeId, NamedSize>& sizes_;
-  size_t given_ = 0;  // the first ones of sizes_
+  const bool adds_;            // sizes for numbers that follow from no others
+  std::vector<SizeId> given_;  // of sizes_
   Table<SizeId, Numbers> numbers_;
   std::map<Numbers, SizeId> known_, settled_;  // settled: sizes known to have one formula only
 };
@@ -165,13 +185,15 @@ class Sizes {
 
 class Unifier {
  public:
-  explicit Unifier(const std::vector<Program>& programs)
-      : programs_(programs), unified_(programs.at(0)), sizes_(unified_.sizes) {}
+  Unifier(const std::vector<Program>& programs, bool adds)
+      : programs_(programs), unified_(programs.at(0)), sizes_(unified_.sizes, adds) {}
 
   Program run(const UnifyOptions& options) {
     same_counts("functions", [](const Program& one) { return one.functions.size(); });
     for (const FunctionId i : unified_.functions.ids()) interface(i);
     give(options.names);
+    if (options.reads_numbers)
+      for (const FunctionId i : unified_.functions.ids()) sizes_of(i);
     for (const FunctionId i : unified_.functions.ids()) function(i);
     return std::move(unified_);
   }
@@ -268,6 +290,29 @@ class Unifier {
                                 " sizes, received " + std::to_string(names.size()));
   }
 
+  // Sizes of values and extents of axes, from which numbers in expressions may follow.
+  void sizes_of(FunctionId i) {
+    for (const ValueId value : unified_.functions[i].values.ids())
+      integers(named(i, value), unified_.functions[i].values[value].name,
+               [&](const Program& one) -> const composit::Dims& {
+                 return one.functions[i].values[value].type.sizes;
+               });
+    for (const StepId step : unified_.functions[i].steps.ids()) {
+      const auto nests = each([&](const Program& one) {
+        return std::get_if<Nest>(&one.functions[i].steps[step]);
+      });
+      const auto axes = [&](const Nest* nest) {
+        return nest == nullptr ? size_t{0} : nest->statement.axes.size();
+      };
+      for (size_t axis = 0; axis < axes(nests[0]); ++axis) {
+        Numbers extents;
+        for (const Nest* nest : nests)
+          if (axis < axes(nest)) extents.push_back(nest->statement.axes.at(axis).extent);
+        if (extents.size() == nests.size()) sizes_.of(extents, "an extent", "extent");
+      }
+    }
+  }
+
   void function(FunctionId i) {
     for (const ValueId value : unified_.functions[i].values.ids()) {
       Value& one = unified_.functions[i].values[value];
@@ -276,10 +321,10 @@ class Unifier {
       };
       const std::string where = named(i, value);
       using DimsOf = const composit::Dims&;
-      one.named =
-          integers(where, [&](const Program& from) -> DimsOf { return of(from).type.sizes; });
-      one.model_named =
-          integers(where, [&](const Program& from) -> DimsOf { return of(from).model_sizes; });
+      one.named = integers(where, one.name,
+                           [&](const Program& from) -> DimsOf { return of(from).type.sizes; });
+      one.model_named = integers(
+          where, one.name, [&](const Program& from) -> DimsOf { return of(from).model_sizes; });
     }
     for (const StepId step : unified_.functions[i].steps.ids()) {
       where_ = "step " + std::to_string(step) + " (" +
@@ -298,11 +343,12 @@ class Unifier {
   }
   // The named sizes of the lists that `get` returns, which have equal lengths.
   template <class Get>
-  SizeIds integers(const std::string& where, const Get& get) {
+  SizeIds integers(const std::string& where, const std::string& name, const Get& get) {
     SizeIds named;
     for (size_t k = 0; k < get(unified_).size(); ++k)
       named.push_back(sizes_.of(each([&](const Program& one) { return get(one)[k]; }),
-                                "axis " + std::to_string(k) + " of " + where));
+                                "axis " + std::to_string(k) + " of " + where,
+                                (name.empty() ? "size" : name) + "_" + std::to_string(k)));
     const auto is_number = [](const auto& one) { return !one.has_value(); };
     return std::all_of(named.begin(), named.end(), is_number) ? SizeIds() : named;
   }
@@ -333,7 +379,7 @@ class Unifier {
     equal("blocks", &Control::block);
     equal("axes of blocks", &Control::along);
     control.named_length = sizes_.of(each([&](const Program& one) { return get(one).length; }),
-                                     "the length of " + where_);
+                                     "the length of " + where_, "length");
   }
 
   template <class Get>
@@ -371,7 +417,7 @@ class Unifier {
       same("stores", [&](const Program& one) { return store(one).add; });
       same_counts("indices", [&](const Program& one) { return store(one).at.size(); });
     }
-    nest.named = integers(where_, [&](const Program& one) {
+    nest.named = integers(where_, "extent", [&](const Program& one) {
       Numbers extents;
       for (const composit::Axis& axis : get(one).statement.axes) extents.push_back(axis.extent);
       return extents;
@@ -445,15 +491,15 @@ class Unifier {
     if (parts[0].kind() != ExprKind::literal) return parts[0].with_arguments(std::move(arguments));
     Numbers numbers;
     for (const Expr& part : parts) {
-      const auto* number = std::get_if<int64_t>(&part.value());
-      if (number == nullptr) {
+      const std::optional<int64_t> number = whole_number(part);
+      if (!number) {
         std::string all;
         for (const Expr& one : parts) all += (all.empty() ? "" : ", ") + composit::print(one);
         fail("the numbers " + all);
       }
       numbers.push_back(*number);
     }
-    const auto size = sizes_.of(numbers, "a number of " + where_);
+    const auto size = sizes_.of(numbers, "a number of " + where_, "number");
     return composit::cast(Expr::parameter(*size, composit::DType::int64), parts[0].dtype());
   }
 
@@ -470,7 +516,43 @@ Program unify(const std::vector<Program>& programs, const UnifyOptions& options)
     throw composit::UserError("[unify] expected two programs or more, received " +
                               std::to_string(programs.size()));
   for (const Program& program : programs) expect_bound("unify", program);
-  return checked("unify", Unifier(programs).run(options));
+  Program program = Unifier(programs, options.reads_numbers).run(options);
+  return options.reads_numbers ? program : checked("unify", std::move(program));
+}
+
+SizeNumbers numbers_in(const Program& open, const Program& program) {
+  SizeNumbers numbers;
+  const auto take = [&](const SizeIds& named, const auto& number) {
+    for (size_t i = 0; i < named.size(); ++i)
+      if (named[i] && open.sizes[*named[i]].of.empty())
+        numbers.emplace(open.sizes[*named[i]].name, number(i));
+  };
+  const auto same = [](size_t a, size_t b) {
+    if (a != b) throw composit::UserError("[bind] expected a program of the same form");
+  };
+  same(open.functions.size(), program.functions.size());
+  for (const FunctionId f : open.functions.ids()) {
+    const Routine &from = open.functions[f], &to = program.functions[f];
+    same(from.values.size(), to.values.size());
+    same(from.steps.size(), to.steps.size());
+    for (const ValueId value : from.values.ids()) {
+      const composit::Dims& sizes = to.values[value].type.sizes;
+      same(from.values[value].type.rank(), sizes.size());
+      take(from.values[value].named, [&](size_t i) { return sizes[i]; });
+    }
+    for (const StepId step : from.steps.ids()) {
+      const auto *a = std::get_if<Nest>(&from.steps[step]), *b = std::get_if<Nest>(&to.steps[step]);
+      same(a == nullptr, b == nullptr);
+      if (a == nullptr) continue;
+      same(a->statement.axes.size(), b->statement.axes.size());
+      take(a->named, [&](size_t i) { return b->statement.axes.at(i).extent; });
+    }
+  }
+  for (const NamedSize& size : open.sizes)
+    if (size.of.empty() && !numbers.contains(size.name))
+      throw composit::UserError("[bind] expected '" + size.name +
+                                "' to be a size of a value or the extent of a loop");
+  return numbers;
 }
 
 }  // namespace flashlight::loops

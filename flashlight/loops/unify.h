@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/loops/sizes.h"
 
 namespace flashlight::loops {
 
@@ -22,11 +23,21 @@ struct UnifyOptions {
   // Names for the sizes that calls give, in the order of arguments and axes. If empty, sizes are
   // named by argument and axis, like "ids_1".
   std::vector<std::string> names = {};
+  // For callers that compare each bound program with one that was lowered at its sizes: a number
+  // that follows from sizes in no way is one more size, which numbers_in reads; of several ways the
+  // first one is taken. Such sizes are none of an argument, and no numbers for all of them need be
+  // those of a program, so the result is not verified.
+  bool reads_numbers = false;
 };
 
 // Takes two programs or more, lowered in the same way. UserError that names the value or step where
 // they differ in form, or where an integer follows from the given sizes in no way, or in several
 // ("one more program tells them apart"). Names and sources are those of the first program.
 Program unify(const std::vector<Program>& programs, const UnifyOptions& options = {});
+
+// The sizes at which `open` may be this program of numbers: those that are sizes of values or
+// extents of axes, as they are there. UserError where a size is neither, or where the programs
+// differ in form.
+SizeNumbers numbers_in(const Program& open, const Program& program);
 
 }  // namespace flashlight::loops

@@ -105,13 +105,19 @@ void RoutineWriter::pass(const ValueIds& values, FunctionId function, size_t fir
   }
 }
 
-// The element along the first dimension of a view.
+// The element along the first dimension of a view: a pointer, or a view of one dimension less.
 std::string RoutineWriter::slot_of(ValueId value, const Type& as, const std::string& index,
                                    bool is_const) const {
   Type slot = function_.values[value].type;
   slot.sizes.erase(slot.sizes.begin());
   const std::string element = use(value) + "[" + index + "]";
-  return moved(element, slot, as, is_const);
+  const bool is_view = slot.rank() > 1;
+  if (form_of(as) == Form::view)
+    return is_view && slot.sizes == as.sizes ? element
+                                             : view_of(element + (is_view ? ".data" : ""), as);
+  if (!is_view && as.rank() == 1) return element;
+  return "reinterpret_cast<" + parameter_type(as, is_const) + ">(" + element +
+         (is_view ? ".data" : "") + ")";
 }
 
 std::string RoutineWriter::first_byte(ValueId value) const {

@@ -1,6 +1,8 @@
 #include "flashlight/text/expression.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "composit/ir/error.h"
 #include "composit/ir/scope.h"
@@ -31,6 +33,16 @@ bool is_narrow_integer(DType dtype) {
 bool is_unsigned(DType dtype) {
   return dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint32 ||
          dtype == DType::uint64;
+}
+
+// The value of a real literal that is an integer.
+std::optional<int64_t> whole_number(const Expr& x) {
+  constexpr double kMost = 1 << 24;
+  const auto* real = std::get_if<double>(&x.value());
+  const bool is_real = x.dtype() == DType::float32 || x.dtype() == DType::float64;
+  if (real == nullptr || !is_real || std::abs(*real) >= kMost || std::trunc(*real) != *real)
+    return std::nullopt;
+  return static_cast<int64_t>(*real);
 }
 
 // True if `index` is x < 0 ? x + n : x, which counts from the end if x is negative.
@@ -240,6 +252,8 @@ std::string ExpressionWriter::number(const Expr& x) {
   const auto* integer = std::get_if<int64_t>(&x.value());
   if (integer != nullptr && x.dtype() == DType::int64 && is_open_number(*integer))
     return open_number(*integer);
+  if (const auto whole = whole_number(x); whole && current_names() && is_open_number(*whole))
+    return "static_cast<" + type_name(x.dtype()) + ">(" + bare_number(*whole) + ")";
   if (!has_open_numbers()) return literal(x.value(), x.dtype());
   const auto* real = std::get_if<double>(&x.value());
   const bool is_real = x.dtype() == DType::float32 || x.dtype() == DType::float64;

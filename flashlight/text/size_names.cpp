@@ -1,6 +1,7 @@
 #include "flashlight/text/size_names.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace flashlight::text {
@@ -28,19 +29,29 @@ void SizeNames::add(const Size& size) {
                    [](const Product& a, const Product& b) { return a.value > b.value; });
 }
 
-const SizeNames::Product* SizeNames::find(int64_t value) const {
-  if (value <= 0) return nullptr;
-  const auto found = std::find_if(products_.begin(), products_.end(),
-                                  [&](const Product& one) { return value % one.value == 0; });
-  return found == products_.end() ? nullptr : &*found;
+SizeNames::Found SizeNames::find(int64_t value) const {
+  for (const Product& one : products_)
+    if (value > 0 && value % one.value == 0) return {&one, value / one.value, 0};
+  for (int64_t most = 1; most <= kMostAdded; ++most)
+    for (const int64_t added : {most, -most})
+      for (const Product& one : products_) {
+        const int64_t factor = (value - added) / one.value;
+        if (one.factors == 1 && factor >= 1 && factor <= kMostTimes &&
+            factor * one.value + added == value)
+          return {&one, factor, added};
+      }
+  return {};
 }
 
 std::string SizeNames::text(int64_t value) {
-  const Product* product = find(value);
+  const auto [product, factor, added] = find(value);
   if (product == nullptr) return std::to_string(value);
   used_.insert(product->names.begin(), product->names.end());
-  const int64_t factor = value / product->value;
-  return factor == 1 ? product->alone : std::to_string(factor) + " * " + product->text;
+  const bool is_alone = factor == 1 && added == 0;
+  const std::string sign = added > 0 ? " + " : " - ";
+  return (factor == 1 ? "" : std::to_string(factor) + " * ") +
+         (is_alone ? product->alone : product->text) +
+         (added == 0 ? "" : sign + std::to_string(std::abs(added)));
 }
 
 void SizeNames::use(const std::vector<std::string>& names) {
