@@ -58,18 +58,18 @@ std::vector<composit::SizedGraph> shown_of(const FamilyBase& family, const CaseN
     if (cases.forks.empty() || composit::shown_cases_at(cases, sizes) == numbers)
       all.push_back(sizes);
   std::stable_sort(all.begin(), all.end(), [](const SizeValues& a, const SizeValues& b) {
-    return product_of(a) < product_of(b);
+    return product_of(a) != product_of(b) ? product_of(a) < product_of(b) : a < b;
   });
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   std::vector<composit::SizedGraph> graphs;
   for (const size_t place : places_in(all.size())) {
     try {
       const composit::Family& first = cases.cases[numbers.at(0)];
-      graphs.push_back(
-          {!composit::has_numbers(cases)
-               ? composit::graph_at(cases, all[place])
-               : composit::with_number_inputs(first, composit::bind_sizes(first, all[place]),
-                                              names),
-           {all[place].begin(), all[place].end()}});
+      graphs.push_back({!composit::has_numbers(cases)
+                            ? composit::graph_at(cases, all[place])
+                            : composit::with_number_inputs(
+                                  first, composit::bind_sizes(first, all[place]), names),
+                        {all[place].begin(), all[place].end()}});
     } catch (const UserError&) {  // a call at these sizes will say so
     }
   }

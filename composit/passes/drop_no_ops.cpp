@@ -5,8 +5,8 @@
 namespace composit {
 namespace {
 
-const Symbol kReshape("aten::reshape"), kSlice("aten::slice.Tensor"), kPermute("aten::permute"), kNeg("aten::neg"),
-    kMul("aten::mul.Tensor"), kDiv("aten::div.Tensor"), kSub("aten::sub.Tensor");
+const Symbol kReshape("aten::reshape"), kSlice("aten::slice.Tensor"), kPermute("aten::permute"),
+    kNeg("aten::neg"), kMul("aten::mul.Tensor"), kDiv("aten::div.Tensor"), kSub("aten::sub.Tensor");
 
 // The operand that the row's decomposition gives back.
 LazyTensor passed_on(const Node& node) {

@@ -161,14 +161,15 @@ toolchain::Sources sources_of(const Source& source) {
 // One text where the program has one; sizes at which it has other loops are compiled alone.
 class Sized : public composit::SizedCode {
  public:
-  Sized(const std::vector<composit::SizedGraph>& shown, const CompileOptions& options) : options_(options) {
+  Sized(const std::vector<composit::SizedGraph>& shown, const CompileOptions& options)
+      : options_(options) {
     try {
       if (shown.empty()) return;
       program_.emplace(shown, lowering_of(shown[0].graph, options));
       library_ = compiled(*program_);
     } catch (const composit::UserError& error) {
       composit::log_warning("[cpp] '" + options.name +
-                             "' is compiled for each size: " + error.what());
+                            "' is compiled for each size: " + error.what());
       program_.reset();
     }
   }

@@ -134,7 +134,8 @@ std::vector<std::string> headers_of(const Program& program,
 namespace {
 
 // Memory of a size that is no constant is taken while the function runs.
-void take_memory_later(const Routine& function, const Table<FunctionId, ScheduledRoutine>& scheduled,
+void take_memory_later(const Routine& function,
+                       const Table<FunctionId, ScheduledRoutine>& scheduled,
                        ScheduledRoutine& routine) {
   routine.needs.has_arena = false;
   for (const Step& step : function.steps) {

@@ -87,8 +87,8 @@ text::SizeNames names_at(const Program& open, const SizeNumbers& given) {
   return names;
 }
 
-// Numbers for the sizes that a call gives: primes that no other text was written at, or multiples of
-// them that all fractions of sizes need, by which no constant of the program has a name.
+// Numbers for the sizes that a call gives: primes that no other text was written at, or multiples
+// of them that all fractions of sizes need, by which no constant of the program has a name.
 class Probes {
  public:
   explicit Probes(const Program& program)
@@ -119,7 +119,8 @@ class Probes {
     for (const NamedSize& size : program_.sizes) {
       if (!size.of.empty()) continue;
       int64_t prime = prime_from(std::max(least, size.most / multiple_ + 1));
-      while (used_.contains(prime) || std::find(primes.begin(), primes.end(), prime) != primes.end())
+      while (used_.contains(prime) ||
+             std::find(primes.begin(), primes.end(), prime) != primes.end())
         prime = prime_from(prime + 1);
       primes.push_back(prime);
       numbers[size.name] = multiple_ * prime;
@@ -138,9 +139,10 @@ void expect_small(const Program& bound) {
   for (const Routine& function : bound.functions)
     for (const Value& value : function.values)
       if (value.type.numel() > INT32_MAX)
-        throw UserError("[cpp] expected sizes for which all values have less than 2^31 elements, "
-                        "received others for '" +
-                        value.name + "'");
+        throw UserError(
+            "[cpp] expected sizes for which all values have less than 2^31 elements, "
+            "received others for '" +
+            value.name + "'");
 }
 
 Source source_at(Probes& probes, const SplitOptions& split) {
@@ -152,12 +154,14 @@ Source source_at(Probes& probes, const SplitOptions& split) {
 
 // Numbers that differ between texts, for a message.
 std::string difference(const std::string& a, const std::string& b) {
+  constexpr size_t kMostShown = 120;
   const auto [x, y] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
   const auto line = [](const std::string& text, std::string::const_iterator place) {
     const auto at = static_cast<size_t>(place - text.begin());
     const size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
     const size_t first = text.find_first_not_of(' ', begin);
-    return text.substr(first, text.find('\n', first) - first);
+    const std::string all = text.substr(first, text.find('\n', first) - first);
+    return all.size() > kMostShown ? all.substr(0, kMostShown) + "…" : all;
   };
   return "'" + line(a, x) + "' and '" + line(b, y) + "'";
 }
@@ -189,9 +193,24 @@ Program unified(const std::vector<Program>& programs) {
   }
 }
 
-// The program's text without its numbers.
+// The program's text without names, sources and reasons: those of equal functions depend on the
+// sizes of others.
+std::string code_of(Program program) {
+  for (Routine& function : program.functions) {
+    function.name.clear();
+    function.kept.clear();
+    for (Value& value : function.values) value.name.clear();
+    for (Step& step : function.steps) {
+      std::visit([](auto& one) { one.origin = {}; }, step);
+      if (auto* nest = std::get_if<Nest>(&step)) nest->fused.clear();
+    }
+  }
+  return print(program);
+}
+
+// The same without its numbers.
 std::string form_of(const Program& program) {
-  std::string text = print(program);
+  const std::string text = code_of(program);
   std::string form;
   for (const char c : text) {
     const bool is_digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -213,6 +232,11 @@ std::vector<composit::SizedGraph> of_one_form(const std::vector<composit::SizedG
     group.push_back(one);
     if (most == nullptr || group.size() >= most->size()) most = &group;
   }
+  if (most->size() < 2)
+    throw UserError(
+        "[cpp] expected loops of one form at two sizes or more, received other ones at " +
+        std::to_string(shown.size()) +
+        " sizes: " + difference(groups.begin()->first, std::next(groups.begin())->first));
   return *most;
 }
 
@@ -242,12 +266,6 @@ Program with_names(Program open, const std::vector<composit::SizedGraph>& shown,
     size.name = is_free ? word(found->first) : size.name;
   }
   return open;
-}
-
-// What is said of values kept in memory speaks of numbers of one size.
-Program without_reasons(Program program) {
-  for (Routine& function : program.functions) function.kept.clear();
-  return program;
 }
 
 }  // namespace
@@ -284,24 +302,19 @@ Program SizedProgram::fused_like_model(const Graph& graph) const {
     };
   Program program = checked("lower", lower(graph, lowering_));
   program = checked("fuse", fuse(std::move(program), options));
-  return without_reasons(checked("drop_zero_terms", drop_zero_terms(std::move(program))));
+  return checked("drop_zero_terms", drop_zero_terms(std::move(program)));
 }
 
 std::optional<std::vector<int64_t>> SizedProgram::sizes_of(const Graph& graph) const {
   try {
     const Program program = fused_like_model(graph);
     const SizeNumbers given = numbers_in(open_, program);
-    const std::string bound = print(bind_sizes(without_ranges(open_), given));
-    if (print(program) != bound) {
-      if (getenv("FL_DEBUG")) fprintf(stderr, "DIFF %s\n", difference(print(program), bound).c_str());
-      return std::nullopt;
-    }
+    if (code_of(program) != code_of(bind_sizes(without_ranges(open_), given))) return std::nullopt;
     expect_small(program);
     std::vector<int64_t> numbers;
     for (const std::string& name : source_.sizes) numbers.push_back(given.at(name));
     return numbers;
-  } catch (const UserError& e) {
-      if (getenv("FL_DEBUG")) fprintf(stderr, "DIFF %s\n", e.what());
+  } catch (const UserError&) {
     return std::nullopt;
   }
 }

@@ -24,9 +24,9 @@ namespace flashlight::cpp {
 
 class SizedProgram {
  public:
-  // `shown`: by size, ascending. Takes those whose loops have one form, which others have not: those
-  // of one row. UserError where these are fewer than two, where their numbers follow from sizes in
-  // no way (unify.h), or where the text needs a constant.
+  // `shown`: by size, ascending. Takes those whose loops have one form, which others have not:
+  // those of one row. UserError where these are fewer than two, where their numbers follow from
+  // sizes in no way (unify.h), or where the text needs a constant.
   SizedProgram(const std::vector<composit::SizedGraph>& shown, LowerOptions lowering,
                const SplitOptions& split = {});
 

@@ -145,6 +145,41 @@ SizeNumbers sizes_given(const Program& program, const std::vector<Type>& inputs)
   return given;
 }
 
+SizeNumbers numbers_in(const Program& open, const Program& program) {
+  SizeNumbers numbers;
+  const auto take = [&](const SizeIds& named, const auto& number) {
+    for (size_t i = 0; i < named.size(); ++i)
+      if (named[i] && open.sizes[*named[i]].of.empty())
+        numbers.emplace(open.sizes[*named[i]].name, number(i));
+  };
+  const auto same = [](size_t a, size_t b) {
+    if (a != b) throw UserError("[bind] expected a program of the same form");
+  };
+  same(open.functions.size(), program.functions.size());
+  for (const FunctionId f : open.functions.ids()) {
+    const Routine &from = open.functions[f], &to = program.functions[f];
+    same(from.values.size(), to.values.size());
+    same(from.steps.size(), to.steps.size());
+    for (const ValueId value : from.values.ids()) {
+      const composit::Dims& sizes = to.values[value].type.sizes;
+      same(from.values[value].type.rank(), sizes.size());
+      take(from.values[value].named, [&](size_t i) { return sizes[i]; });
+    }
+    for (const StepId step : from.steps.ids()) {
+      const auto *a = std::get_if<Nest>(&from.steps[step]), *b = std::get_if<Nest>(&to.steps[step]);
+      same(a == nullptr, b == nullptr);
+      if (a == nullptr) continue;
+      same(a->statement.axes.size(), b->statement.axes.size());
+      take(a->named, [&](size_t i) { return b->statement.axes.at(i).extent; });
+    }
+  }
+  for (const NamedSize& size : open.sizes)
+    if (size.of.empty() && !numbers.contains(size.name))
+      throw UserError("[bind] expected '" + size.name +
+                      "' to be a size of a value or the extent of a loop");
+  return numbers;
+}
+
 Program bind_sizes(Program program, const SizeNumbers& given) {
   return Binder(std::move(program), given).run();
 }

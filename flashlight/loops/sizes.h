@@ -26,6 +26,10 @@ Table<SizeId, int64_t> numbers_of(const Program& program, const SizeNumbers& giv
 // rank, or if two determine different numbers for the same size.
 SizeNumbers sizes_given(const Program& program, const std::vector<Type>& inputs);
 SizeNumbers sizes_given(const Program& program, const std::vector<Array>& inputs);
+// The sizes at which `open` may be this program of numbers: those that are sizes of values or
+// extents of axes, as they are there. UserError where a size is neither, or where the programs
+// differ in form.
+SizeNumbers numbers_in(const Program& open, const Program& program);
 // Replaces all names by numbers. UserError as above, and if a size becomes negative.
 Program bind_sizes(Program program, const SizeNumbers& given);
 // UserError that names `who`, unless all sizes are numbers.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -11,25 +10,12 @@
 #include "composit/ir/hash.h"
 #include "composit/ir/literal.h"
 #include "composit/ir/print.h"
+#include "flashlight/loops/size_finder.h"
 #include "flashlight/loops/sizes.h"
 #include "flashlight/loops/verify.h"
 
 namespace flashlight::loops {
 namespace {
-
-using Numbers = std::vector<int64_t>;  // one per program
-
-std::string joined(const Numbers& numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ") + std::to_string(numbers[i]);
-  return text;
-}
-
-template <class T>
-bool all_same(const std::vector<T>& list) {
-  return std::all_of(list.begin(), list.end(), [&](const T& one) { return one == list.front(); });
-}
 
 // The value of a literal that is an integer, of whatever dtype.
 std::optional<int64_t> whole_number(const Expr& x) {
@@ -41,158 +27,19 @@ std::optional<int64_t> whole_number(const Expr& x) {
   return static_cast<int64_t>(*real);
 }
 
-// ---- sizes --------------------------------------------------------------------------------------
-
-// Finds or adds the named size for each list of numbers that differ.
-class Sizes {
- public:
-  Sizes(Table<SizeId, NamedSize>& sizes, bool adds) : sizes_(sizes), adds_(adds) {}
-
-  void give(const Numbers& numbers, std::string name) {
-    if (all_same(numbers) || known_.count(numbers) > 0) return;
-    const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-    given_.push_back(add(numbers, {.name = free_name(std::move(name)),
-                                   .example = numbers[0],
-                                   .least = *least,
-                                   .most = *most}));
-  }
-  size_t given() const { return given_.size(); }
-
-  // The size with these numbers; nothing if they do not differ. `where` is for the error, `name` for
-  // a size of its own.
-  std::optional<SizeId> of(const Numbers& numbers, const std::string& where,
-                           const std::string& name) {
-    if (all_same(numbers)) return std::nullopt;
-    if (const auto found = settled_.find(numbers); found != settled_.end()) return found->second;
-    std::vector<NamedSize> forms = forms_of(numbers);
-    if (adds_ && forms.empty()) {
-      give(numbers, name);
-      forms = {sizes_[given_.back()]};
-    }
-    if (forms.empty() || (forms.size() > 1 && !adds_)) fail(numbers, forms, where);
-    const auto known = known_.find(numbers);
-    const SizeId size = known != known_.end() ? known->second : add(numbers, forms[0]);
-    settled_.emplace(numbers, size);
-    return size;
-  }
-
- private:
-  SizeId add(const Numbers& numbers, NamedSize size) {
-    const SizeId id = sizes_.add(std::move(size));
-    known_.emplace(numbers, id);
-    numbers_.push_back(numbers);
-    return id;
-  }
-
-  std::string free_name(std::string name) const {
-    for (char& c : name)
-      if (!is_size_char(c)) c = '_';
-    if (name.empty() || !composit::is_word_start(name[0])) name = "size_" + name;
-    const auto taken = [&](const NamedSize& size) { return size.name == name; };
-    while (!is_size_name(name) || std::any_of(sizes_.begin(), sizes_.end(), taken)) name += '_';
-    return name;
-  }
-
-  // All formulas by which `numbers` follow from the given sizes.
-  std::vector<NamedSize> forms_of(const Numbers& numbers) const {
-    std::vector<NamedSize> forms;
-    for (size_t i = 0; i < given_.size(); ++i) {
-      const SizeId a = given_[i];
-      linear_forms(numbers, a, forms);
-      for (size_t j = i; j < given_.size(); ++j) {
-        const SizeId b = given_[j];
-        Numbers products;
-        for (size_t k = 0; k < numbers.size(); ++k)
-          products.push_back(numbers_[a][k] * numbers_[b][k]);
-        if (const auto k = ratio(numbers, products))
-          forms.push_back(follows(times(*k) + sizes_[a].name + "_by_" + sizes_[b].name, numbers,
-                                  {a, b}, *k, 1, 0));
-      }
-    }
-    return forms;
-  }
-  void linear_forms(const Numbers& numbers, SizeId size, std::vector<NamedSize>& forms) const {
-    const Numbers& from = numbers_[size];
-    const std::string& name = sizes_[size].name;
-    if (const auto k = ratio(numbers, from)) {
-      forms.push_back(*k == 1 ? sizes_[size]
-                              : follows(times(*k) + name, numbers, {size}, *k, 1, 0));
-      return;
-    }
-    if (const auto k = ratio(from, numbers); k && *k > 1)
-      forms.push_back(follows(name + "_over_" + std::to_string(*k), numbers, {size}, 1, *k, 0));
-    Numbers differences, sums;
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      differences.push_back(numbers[i] - from[i]);
-      sums.push_back(numbers[i] + from[i]);
-    }
-    const auto apart = [&](int64_t c) {
-      return (c < 0 ? "_minus_" : "_plus_") + std::to_string(std::abs(c));
-    };
-    if (all_same(differences))
-      forms.push_back(follows(name + apart(differences[0]), numbers, {size}, 1, 1, differences[0]));
-    if (all_same(sums))
-      forms.push_back(follows("minus_" + name + apart(sums[0]), numbers, {size}, -1, 1, sums[0]));
-  }
-  // The k for which a[i] == k * b[i] for all i.
-  static std::optional<int64_t> ratio(const Numbers& a, const Numbers& b) {
-    if (b[0] == 0) return std::nullopt;
-    const int64_t k = a[0] / b[0];
-    for (size_t i = 0; i < a.size(); ++i)
-      if (a[i] != k * b[i]) return std::nullopt;
-    return k;
-  }
-  static std::string times(int64_t k) {
-    if (k == 1) return "";
-    return k < 0 ? "minus_" + (k == -1 ? "" : std::to_string(-k) + "_")
-                 : "x" + std::to_string(k) + "_";
-  }
-  NamedSize follows(const std::string& name, const Numbers& numbers, std::vector<SizeId> of,
-                    int64_t factor, int64_t divisor, int64_t added) const {
-    return {.name = free_name(name),
-            .example = numbers[0],
-            .of = std::move(of),
-            .factor = factor,
-            .divisor = divisor,
-            .added = added};
-  }
-
-  [[noreturn]] void fail(const Numbers& numbers, const std::vector<NamedSize>& forms,
-                         const std::string& where) const {
-    Program names;
-    names.sizes = sizes_;
-    if (!forms.empty())
-      throw composit::UserError("[unify] expected " + where +
-                                " to follow from sizes in one way, received " + joined(numbers) +
-                                ", which are " + print(names, forms[0]) + " and also " +
-                                print(names, forms[1]) + ": one more program tells them apart");
-    std::string given;
-    for (const SizeId i : given_)
-      given += (given.empty() ? "" : "; ") + sizes_[i].name + " of " + joined(numbers_[i]);
-    throw composit::UserError("[unify] expected " + where + " to be the same, or to follow from " +
-                              (given.empty() ? "a size of an argument" : given) + ", received " +
-                              joined(numbers));
-  }
-
-  Table<SizeId, NamedSize>& sizes_;
-  const bool adds_;            // sizes for numbers that follow from no others
-  std::vector<SizeId> given_;  // of sizes_
-  Table<SizeId, Numbers> numbers_;
-  std::map<Numbers, SizeId> known_, settled_;  // settled: sizes known to have one formula only
-};
-
-// ---- programs -----------------------------------------------------------------------------------
-
 class Unifier {
  public:
-  Unifier(const std::vector<Program>& programs, bool adds)
-      : programs_(programs), unified_(programs.at(0)), sizes_(unified_.sizes, adds) {}
+  Unifier(const std::vector<Program>& programs, bool reads_numbers)
+      : programs_(programs),
+        reads_numbers_(reads_numbers),
+        unified_(programs.at(0)),
+        sizes_(unified_.sizes, reads_numbers) {}
 
   Program run(const UnifyOptions& options) {
     same_counts("functions", [](const Program& one) { return one.functions.size(); });
     for (const FunctionId i : unified_.functions.ids()) interface(i);
     give(options.names);
-    if (options.reads_numbers)
+    if (reads_numbers_)
       for (const FunctionId i : unified_.functions.ids()) sizes_of(i);
     for (const FunctionId i : unified_.functions.ids()) function(i);
     return std::move(unified_);
@@ -298,9 +145,8 @@ class Unifier {
                  return one.functions[i].values[value].type.sizes;
                });
     for (const StepId step : unified_.functions[i].steps.ids()) {
-      const auto nests = each([&](const Program& one) {
-        return std::get_if<Nest>(&one.functions[i].steps[step]);
-      });
+      const auto nests = each(
+          [&](const Program& one) { return std::get_if<Nest>(&one.functions[i].steps[step]); });
       const auto axes = [&](const Nest* nest) {
         return nest == nullptr ? size_t{0} : nest->statement.axes.size();
       };
@@ -491,7 +337,9 @@ class Unifier {
     if (parts[0].kind() != ExprKind::literal) return parts[0].with_arguments(std::move(arguments));
     Numbers numbers;
     for (const Expr& part : parts) {
-      const std::optional<int64_t> number = whole_number(part);
+      const bool is_integer = std::holds_alternative<int64_t>(part.value());
+      // A program that is bound is compared with one that has the same float.
+      const auto number = is_integer || reads_numbers_ ? whole_number(part) : std::nullopt;
       if (!number) {
         std::string all;
         for (const Expr& one : parts) all += (all.empty() ? "" : ", ") + composit::print(one);
@@ -504,8 +352,9 @@ class Unifier {
   }
 
   const std::vector<Program>& programs_;
+  const bool reads_numbers_;
   Program unified_;
-  Sizes sizes_;
+  SizeFinder sizes_;
   std::string where_;  // the function, value or step at hand, for errors
 };
 
@@ -518,41 +367,6 @@ Program unify(const std::vector<Program>& programs, const UnifyOptions& options)
   for (const Program& program : programs) expect_bound("unify", program);
   Program program = Unifier(programs, options.reads_numbers).run(options);
   return options.reads_numbers ? program : checked("unify", std::move(program));
-}
-
-SizeNumbers numbers_in(const Program& open, const Program& program) {
-  SizeNumbers numbers;
-  const auto take = [&](const SizeIds& named, const auto& number) {
-    for (size_t i = 0; i < named.size(); ++i)
-      if (named[i] && open.sizes[*named[i]].of.empty())
-        numbers.emplace(open.sizes[*named[i]].name, number(i));
-  };
-  const auto same = [](size_t a, size_t b) {
-    if (a != b) throw composit::UserError("[bind] expected a program of the same form");
-  };
-  same(open.functions.size(), program.functions.size());
-  for (const FunctionId f : open.functions.ids()) {
-    const Routine &from = open.functions[f], &to = program.functions[f];
-    same(from.values.size(), to.values.size());
-    same(from.steps.size(), to.steps.size());
-    for (const ValueId value : from.values.ids()) {
-      const composit::Dims& sizes = to.values[value].type.sizes;
-      same(from.values[value].type.rank(), sizes.size());
-      take(from.values[value].named, [&](size_t i) { return sizes[i]; });
-    }
-    for (const StepId step : from.steps.ids()) {
-      const auto *a = std::get_if<Nest>(&from.steps[step]), *b = std::get_if<Nest>(&to.steps[step]);
-      same(a == nullptr, b == nullptr);
-      if (a == nullptr) continue;
-      same(a->statement.axes.size(), b->statement.axes.size());
-      take(a->named, [&](size_t i) { return b->statement.axes.at(i).extent; });
-    }
-  }
-  for (const NamedSize& size : open.sizes)
-    if (size.of.empty() && !numbers.contains(size.name))
-      throw composit::UserError("[bind] expected '" + size.name +
-                                "' to be a size of a value or the extent of a loop");
-  return numbers;
 }
 
 }  // namespace flashlight::loops

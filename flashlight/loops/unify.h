@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
-#include "flashlight/loops/sizes.h"
 
 namespace flashlight::loops {
 
@@ -34,10 +33,5 @@ struct UnifyOptions {
 // they differ in form, or where an integer follows from the given sizes in no way, or in several
 // ("one more program tells them apart"). Names and sources are those of the first program.
 Program unify(const std::vector<Program>& programs, const UnifyOptions& options = {});
-
-// The sizes at which `open` may be this program of numbers: those that are sizes of values or
-// extents of axes, as they are there. UserError where a size is neither, or where the programs
-// differ in form.
-SizeNumbers numbers_in(const Program& open, const Program& program);
 
 }  // namespace flashlight::loops

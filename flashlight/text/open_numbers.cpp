@@ -39,9 +39,7 @@ NamedNumbers::NamedNumbers(SizeNames& now) : before_(std::exchange(names, &now))
 NamedNumbers::~NamedNumbers() { names = before_; }
 
 SizeNames* current_names() { return names; }
-bool is_open_number(int64_t value) {
-  return names != nullptr ? names->has(value) : is_open;
-}
+bool is_open_number(int64_t value) { return names != nullptr ? names->has(value) : is_open; }
 
 std::string bare_number(int64_t value) {
   return names != nullptr ? names->text(value) : open_number(value);

@@ -19,8 +19,9 @@ using namespace loops;
 using loops::Program;
 
 // How the text refers to a value's elements: as an array; where only the first of its sizes is no
-// constant, as a pointer to what that indexes; elsewhere as fl::View, for C++ has no type for arrays
-// of other sizes. Where all numbers are open: as a pointer to the first element, with one index.
+// constant, as a pointer to what that indexes; elsewhere as fl::View, for C++ has no type for
+// arrays of other sizes. Where all numbers are open: as a pointer to the first element, with one
+// index.
 enum class Form { array, rows, view, flat };
 
 // The form of an array of this type where names of sizes are set (open_numbers.h).

@@ -46,9 +46,9 @@ class SizeNames {
 
  private:
   static constexpr size_t kMostFactors = 3;
-  struct Product : Size {     // its formulas in parentheses
+  struct Product : Size {  // its formulas in parentheses
     size_t factors;
-    std::string alone;        // without parentheses around it
+    std::string alone;  // without parentheses around it
   };
   struct Found {
     const Product* product = nullptr;

@@ -79,8 +79,7 @@ std::string moved(const std::string& text, const Type& type, const Type& as, boo
 }
 
 bool is_local(const Routine& function, const ScheduledRoutine& scheduled, ValueId value) {
-  const Type type =
-      memory_type(function.values[value].type, scheduled.schedule.storage[value]);
+  const Type type = memory_type(function.values[value].type, scheduled.schedule.storage[value]);
   return scheduled.is_local[value] && form_of(type) == Form::array;
 }
 
@@ -138,9 +137,9 @@ Code RoutineWriter::taken_declaration(ValueId value, bool takes_turns) {
     return assignment(target, moved(free->name, free->type, type, false));
   }
   const std::string taken =
-      now == Form::view ? "frame.view<" + element + ">(" + size_list(type) + ")"
-                        : "frame.take<" + element + row_brackets(type) + ">(" +
-                              bare_number(type.sizes[0]) + ")";
+      now == Form::view
+          ? "frame.view<" + element + ">(" + size_list(type) + ")"
+          : "frame.take<" + element + row_brackets(type) + ">(" + bare_number(type.sizes[0]) + ")";
   if (!takes_turns) taken_memory_.push_back({name, type, last_item_[value]});
   return assignment(target, takes_turns ? "{" + taken + ", " + taken + "}" : taken);
 }

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <random>
 #include <string>
+#include <vector>
 
+#include "flashlight/runtime/arena.hpp"
 #include "flashlight/runtime/flashlight.hpp"
 #include "tests/flashlight/ulps.h"
 
@@ -60,6 +63,52 @@ Worst<double> worst_of_doubles(F f, G exact) {
     EXPECT_LE(floats.error, of_float) << "at " << floats.at;                                \
     EXPECT_LE(doubles.error, of_double) << "at " << doubles.at;                             \
   } while (false)
+
+// ---- memory -------------------------------------------------------------------------------------
+
+// Fills what it takes, calls itself, and finds its own numbers again.
+void fill(fl::Stack& memory, int depth) {
+  fl::Frame frame(memory);
+  const int64_t count = 1 + depth * 997 % 50000;
+  int* const numbers = frame.take<int>(count);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(numbers) % 64, 0U);
+  for (int64_t i = 0; i < count; ++i) numbers[i] = depth;
+  if (depth > 0) fill(memory, depth - 1);
+  float(*const rows)[3] = frame.take<float[3]>(2);
+  rows[1][2] = 7;
+  for (int64_t i = 0; i < count; ++i) ASSERT_EQ(numbers[i], depth) << i;
+}
+
+TEST(RuntimeStack, FramesDoNotMeet) {
+  fl::Stack memory;
+  for (const int depth : {0, 3, 80, 5, 80}) fill(memory, depth);
+}
+
+TEST(RuntimeStack, MemoryIsUsedAgain) {
+  fl::Stack memory;
+  const auto take = [&] {
+    fl::Frame frame(memory);
+    frame.take<char>(100000);
+    return frame.take<char>(300000);
+  };
+  take();
+  const char* const place = take();  // in one block, now that its size is known
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(take(), place);
+}
+
+TEST(RuntimeView, IndexesRowMajor) {
+  std::vector<float> numbers(2 * 3 * 5 * 7);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  const fl::View<const float, 4> view = fl::view(numbers.data(), 2, 3, 5, 7);
+  EXPECT_EQ(view[1][2][3][4], ((1 * 3 + 2) * 5 + 3) * 7 + 4);
+  EXPECT_EQ(&view[0][1][0][0], numbers.data() + 35);
+  EXPECT_EQ(view[1].sizes[1], 5);
+  fl::Stack memory;
+  fl::Frame frame(memory);
+  const fl::View<float, 2> own = frame.view<float>(3, 4);
+  own[2][3] = 1;
+  EXPECT_EQ(own.data[11], 1);
+}
 
 TEST(RuntimeFunctions, Exp) { EXPECT_ACCURATE(exp, 1.05, 1.15); }
 TEST(RuntimeFunctions, Expm1) { EXPECT_ACCURATE(expm1, 1.65, 2.35); }

@@ -126,6 +126,50 @@ TEST(Unify, ALengthOfALoopIsASize) {
   EXPECT_EQ(print(bind_sizes(program, {{"x_0", 7}})), text("7", "7"));
 }
 
+// y[i, j] = x[i, j] * 5.0, of the first rows.
+std::string first_rows(const std::string& rows, const std::string& first,
+                       const std::string& factor) {
+  return "function \"f\" {inputs=[0], results=[1]}\n"
+         "  %0: float32[" +
+         rows +
+         ", 8] = argument \"x\" {}\n"
+         "  %1: float32[" +
+         first +
+         ", 8] = result \"y\" {}\n"
+         "  nest %0 to %1 {operation=\"aten::mul\"}\n"
+         "    loops(x0: float32[" +
+         rows + ", 8]) -> (y0: float32[" + first +
+         ", 8]) {\n"
+         "      for i < " +
+         first +
+         ", j < 8 {\n"
+         "        y0[i, j] = x0[i, j] * " +
+         factor +
+         "\n"
+         "      }\n"
+         "    }\n"
+         "end\n";
+}
+
+// For callers that compare the bound program with one of its sizes.
+TEST(Unify, ASizeThatFollowsInNoWayIsReadOffAProgram) {
+  const auto at = [](int64_t rows) {
+    const std::string half = std::to_string(rows / 2);
+    return parsed(first_rows(std::to_string(rows), half, half + ".0"));
+  };
+  const std::vector<Program> programs = {at(17), at(24), at(33)};
+  EXPECT_THAT(error_of([&] { unify(programs); }), HasSubstr("axis 0 of value %1 'y'"));
+  const Program open = unify(programs, {.reads_numbers = true});
+  ASSERT_EQ(open.sizes.size(), 2U);
+  EXPECT_EQ(open.sizes.front().name, "x_0");
+  EXPECT_EQ(open.sizes.back().name, "y_0");
+  const SizeNumbers expected = {{"x_0", 29}, {"y_0", 14}};
+  EXPECT_EQ(numbers_in(open, at(29)), expected);
+  EXPECT_EQ(print(bind_sizes(open, expected)), print(at(29)));
+  EXPECT_THAT(error_of([&] { numbers_in(open, parsed(reversed("17", "16", "136"))); }),
+              HasSubstr("[bind] expected a program of the same form"));
+}
+
 // ---- refused ------------------------------------------------------------------------------------
 
 std::string unify_error(const std::vector<std::string>& texts, const UnifyOptions& options = {}) {

@@ -116,7 +116,8 @@ void add_compile(py::module_& module) {
              return unlocked([&] { return programs.call(values, numbers).tensors; });
            })
       .def("__len__", &FamilyPrograms::size)
-      .def("source", [](FamilyPrograms& programs) { return unlocked([&] { return programs.source(); }); })
+      .def("source",
+           [](FamilyPrograms& programs) { return unlocked([&] { return programs.source(); }); })
       .def_property_readonly("compilations", &FamilyPrograms::compilations);
   py::class_<CompiledGradient>(module, "CompiledGradient")
       .def(py::init(
