@@ -7,6 +7,7 @@
 
 #include "composit/ir/error.h"
 #include "flashlight/backends/registry.h"
+#include "flashlight/cpp/sized.h"
 
 namespace examples {
 namespace {
@@ -45,7 +46,8 @@ bool is_stored(const std::filesystem::path& path, const std::string& text) {
 }  // namespace
 
 int generate(int argc, char** argv, const flashlight::Cuda& cuda,
-             const std::function<std::vector<Program>()>& programs) {
+             const std::function<std::vector<Program>()>& programs,
+             const std::function<std::vector<SizedProgram>()>& sized) {
   const bool check = argc == 3 && std::string(argv[1]) == "--check";
   if (argc != 2 && !check) {
     std::cerr << "usage: " << argv[0] << " [--check] FOLDER\n";
@@ -54,18 +56,24 @@ int generate(int argc, char** argv, const flashlight::Cuda& cuda,
   const std::pair<const char*, composit::BackendChoice> languages[] = {{".cpp", {"cpp"}},
                                                                        {".cu", cuda}};
   bool same = true;
+  const auto take = [&](const std::string& file, const std::string& text) {
+    const auto path = std::filesystem::path(argv[argc - 1]) / file;
+    if (check)
+      same = is_stored(path, text) && same;
+    else
+      write(path, text);
+  };
   try {
+    for (const SizedProgram& program : sized ? sized() : std::vector<SizedProgram>())
+      take(program.name + ".cpp",
+           flashlight::cpp::SizedProgram(program.shown, {.name = program.name}).source().text);
     for (const Program& program : programs())
       for (const auto& [suffix, backend] : languages) {
         const std::string text = flashlight::backend_named(backend.name)
                                      .source(program.graph, {.name = program.name,
                                                              .results = program.results,
                                                              .options = backend.options});
-        const auto path = std::filesystem::path(argv[argc - 1]) / (program.name + suffix);
-        if (check)
-          same = is_stored(path, text) && same;
-        else
-          write(path, text);
+        take(program.name + suffix, text);
       }
   } catch (const composit::UserError& error) {
     std::cerr << error.what() << '\n';

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "benchmarks/mosaic/bert_graph.h"
+#include "benchmarks/mosaic/random_values.h"
 #include "benchmarks/report.h"
 #include "flashlight/mosaic/backend.h"
 
@@ -16,33 +16,6 @@ namespace {
 using benchmarks::Report;
 using composit::Array;
 using composit::Compiled;
-
-std::vector<Array> random_values(const composit::Graph& graph) {
-  std::vector<Array> values;
-  for (const composit::LazyTensor& input : graph.inputs()) {
-    std::mt19937 random(static_cast<unsigned>(values.size()));  // weights are the same at all sizes
-    const composit::Type type = composit::tensor_type(input.dtype(), input.type().sizes);
-    const auto memory = std::make_shared<std::vector<std::byte>>(type.nbytes());
-    const bool is_id = input.dtype() == composit::DType::int64;
-    for (int64_t i = 0; i < type.numel(); ++i)
-      if (is_id)
-        reinterpret_cast<int64_t*>(memory->data())[i] = static_cast<int64_t>(random() % 30000);
-      else
-        reinterpret_cast<float*>(memory->data())[i] =
-            0.1F * (static_cast<float>(random()) / 4294967296.0F - 0.5F);
-    values.emplace_back(type, memory, memory->data());
-  }
-  return values;
-}
-
-double difference(const Array& a, const Array& b) {
-  double largest = 0;
-  const auto* x = reinterpret_cast<const float*>(a.data());
-  const auto* y = reinterpret_cast<const float*>(b.data());
-  for (int64_t i = 0; i < a.type().numel(); ++i)
-    largest = std::max(largest, static_cast<double>(std::abs(x[i] - y[i])));
-  return largest;
-}
 
 }  // namespace
 
@@ -63,7 +36,7 @@ int main(int argc, char** argv) {
   std::shared_ptr<const composit::Code> before;
   for (const int64_t tokens : {16, 37, 77, 128, 250, 384, 511}) {
     const composit::Graph graph = benchmarks::bert_base(tokens, layers);
-    const std::vector<Array> values = random_values(graph);
+    const std::vector<Array> values = benchmarks::random_values(graph);
     Compiled one;
     const size_t texts = sized->compilations();
     const double new_size = benchmarks::seconds([&] { one = sized->at(graph); });
@@ -79,7 +52,7 @@ int main(int argc, char** argv) {
                   {flashlight::mosaic::plan_of(graph, {.name = "bert" + std::to_string(tokens)})},
                   2)[0]
                   ->prepare(values));
-    const double error = difference(open(values)[0], fixed(values)[0]);
+    const double error = benchmarks::difference(open(values)[0], fixed(values)[0]);
     std::vector<double> of_open, of_fixed;
     for (int round = 0; round < rounds; ++round) {
       of_fixed.push_back(benchmarks::seconds([&] { fixed(values); }));
