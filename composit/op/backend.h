@@ -117,8 +117,8 @@ class Compiled {
 
 // A program at some sizes, by its names for them; without names, a text calls them after inputs.
 struct SizedGraph {
-  Graph graph;
-  std::map<std::string, int64_t> sizes = {};
+  Graph graph;                                // with types of these sizes
+  std::map<std::string, int64_t> sizes = {};  // their numbers, by name
 };
 
 // Code of one program at many sizes, which share what they can: their text, what they prepare.
