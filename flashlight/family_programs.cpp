@@ -31,45 +31,19 @@ void expect_no_value_sizes(const composit::Cases& cases) {
           one.value_sizes[0].name + "' does");
 }
 
-int64_t product_of(const SizeValues& sizes) {
-  int64_t product = 1;
-  for (const auto& [name, number] : sizes) product *= number;
-  return product;
-}
-
-// Some of `count` places: the ends, those next to the ends, for a size at the end may have a form
-// of its own, and others between them.
-std::set<size_t> places_in(size_t count) {
-  std::set<size_t> places;
-  if (count == 0) return places;
-  const size_t last = count - 1;
-  for (size_t i = 0; i + 2 < kShown; ++i) places.insert(i * last / (kShown - 3));
-  places.insert(std::min<size_t>(1, last));
-  places.insert(last - std::min<size_t>(1, last));
-  return places;
-}
-
 // Graphs at sizes from the least to the greatest at which these cases are the ones.
 std::vector<composit::SizedGraph> shown_of(const FamilyBase& family, const CaseNumbers& numbers) {
   const composit::Cases& cases = family.cases();
   const std::vector<std::string> names = family.number_names();
-  std::vector<SizeValues> all;
-  for (const SizeValues& sizes : composit::grid_of(cases.cases[numbers.at(0)].sizes))
-    if (cases.forks.empty() || composit::shown_cases_at(cases, sizes) == numbers)
-      all.push_back(sizes);
-  std::stable_sort(all.begin(), all.end(), [](const SizeValues& a, const SizeValues& b) {
-    return product_of(a) != product_of(b) ? product_of(a) < product_of(b) : a < b;
-  });
-  all.erase(std::unique(all.begin(), all.end()), all.end());
   std::vector<composit::SizedGraph> graphs;
-  for (const size_t place : places_in(all.size())) {
+  for (const SizeValues& sizes : composit::spread_sizes(cases, numbers, kShown)) {
     try {
       const composit::Family& first = cases.cases[numbers.at(0)];
-      graphs.push_back({!composit::has_numbers(cases)
-                            ? composit::graph_at(cases, all[place])
-                            : composit::with_number_inputs(
-                                  first, composit::bind_sizes(first, all[place]), names),
-                        {all[place].begin(), all[place].end()}});
+      graphs.push_back(
+          {!composit::has_numbers(cases)
+               ? composit::graph_at(cases, sizes)
+               : composit::with_number_inputs(first, composit::bind_sizes(first, sizes), names),
+           {sizes.begin(), sizes.end()}});
     } catch (const UserError&) {  // a call at these sizes will say so
     }
   }

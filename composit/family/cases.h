@@ -78,6 +78,12 @@ std::map<std::string, NumberOrigin> numbers_of(const Cases& cases);
 // differ from what was shown first in one size, and some others.
 std::vector<SizeValues> grid_of(const std::vector<FreeSize>& sizes);
 
+// Sizes at which these cases are the ones, by number, about `count` of them from the least to the
+// greatest by their product: the ends, those next to the ends, for a size at the end may have a
+// form of its own, and others between them.
+std::vector<SizeValues> spread_sizes(const Cases& cases, const std::vector<size_t>& numbers,
+                                     size_t count);
+
 // By size, what the cases show and take together: a call also has to lie within its own case.
 std::vector<FreeSize> hull_of(const Cases& cases);
 

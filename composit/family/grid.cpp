@@ -122,4 +122,39 @@ bool has_one(const SizeValues& sizes) {
   return std::any_of(sizes.begin(), sizes.end(), [](const auto& size) { return size.second <= 1; });
 }
 
+namespace {
+
+int64_t product_of(const SizeValues& sizes) {
+  int64_t product = 1;
+  for (const auto& [name, number] : sizes) product *= number;
+  return product;
+}
+
+// Some of `all` places, about `count`.
+std::set<size_t> spread_places(size_t all, size_t count) {
+  std::set<size_t> places;
+  if (all == 0) return places;
+  const size_t last = all - 1, between = std::max<size_t>(count, 4) - 3;
+  for (size_t i = 0; i <= between; ++i) places.insert(i * last / between);
+  places.insert(std::min<size_t>(1, last));
+  places.insert(last - std::min<size_t>(1, last));
+  return places;
+}
+
+}  // namespace
+
+std::vector<SizeValues> spread_sizes(const Cases& cases, const std::vector<size_t>& numbers,
+                                     size_t count) {
+  std::vector<SizeValues> all;
+  for (const SizeValues& sizes : grid_of(cases.cases[numbers.at(0)].sizes))
+    if (cases.forks.empty() || shown_cases_at(cases, sizes) == numbers) all.push_back(sizes);
+  std::stable_sort(all.begin(), all.end(), [](const SizeValues& a, const SizeValues& b) {
+    return product_of(a) != product_of(b) ? product_of(a) < product_of(b) : a < b;
+  });
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  std::vector<SizeValues> spread;
+  for (const size_t place : spread_places(all.size(), count)) spread.push_back(all[place]);
+  return spread;
+}
+
 }  // namespace composit

@@ -121,6 +121,14 @@ struct SizedGraph {
   std::map<std::string, int64_t> sizes = {};  // their numbers, by name
 };
 
+// The numbers that a size may have: from `least` to `most`, in steps.
+struct SizeRange {
+  std::string name;   // as SizedGraph::sizes has it
+  int64_t least = 0;  // number
+  int64_t most = 0;   // number
+  int64_t step = 1;   // between two numbers, from the least one on
+};
+
 // Code of one program at many sizes, which share what they can: their text, what they prepare.
 class SizedCode {
  public:
@@ -176,6 +184,12 @@ class Backend {
   // A folder to build and ship. UserError where the backend writes none.
   void write_program(const SavedCapture& capture, const std::string& folder,
                      const CompileOptions& options = {}) const;
+  // The same for all sizes in these ranges. `capture` is the program at an example's sizes, with
+  // its weights; `shown` are its graphs at some, by size, ascending. UserError where the backend
+  // writes none, or has no text for one of the graphs.
+  void write_program(const SavedCapture& capture, const std::vector<SizedGraph>& shown,
+                     const std::vector<SizeRange>& ranges, const std::string& folder,
+                     const CompileOptions& options = {}) const;
   // True if the backend has code for an operation, for at least some types. False by default.
   virtual bool has_code(const Operation& operation) const;
   // The options for code of a derivative of the graph that these are for. By default without those
@@ -191,6 +205,9 @@ class Backend {
   virtual std::string describe_plan(const Graph& graph, const CompileOptions& options) const;
   virtual void write_folder(const SavedCapture& capture, const std::string& folder,
                             const CompileOptions& options) const;
+  virtual void write_sized_folder(const SavedCapture& capture, const std::vector<SizedGraph>& shown,
+                                  const std::vector<SizeRange>& ranges, const std::string& folder,
+                                  const CompileOptions& options) const;
 };
 
 }  // namespace composit

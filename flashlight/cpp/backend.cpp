@@ -227,6 +227,12 @@ class CppBackend : public package::GeneratingBackend {
                     const CompileOptions& options) const override {
     cpp::write_program(capture, folder, lowering_of(capture.graph, options));
   }
+  void write_sized_folder(const composit::SavedCapture& capture,
+                          const std::vector<composit::SizedGraph>& shown,
+                          const std::vector<composit::SizeRange>& ranges, const std::string& folder,
+                          const CompileOptions& options) const override {
+    cpp::write_program(capture, shown, ranges, folder, lowering_of(capture.graph, options));
+  }
 };
 
 const BackendRegistration kRegistration(backend());
@@ -258,6 +264,61 @@ void write_program(const composit::SavedCapture& capture, const std::filesystem:
                           .declaration = source.declaration,
                           .functions = source.functions,
                           .flags = package::default_flags()},
+                         folder, options.results);
+}
+
+namespace {
+
+// "tokens = 1, batch = 2".
+std::string sizes_text(const composit::SizedGraph& graph) {
+  std::string text;
+  for (const auto& [name, number] : graph.sizes)
+    text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(number);
+  return text;
+}
+
+// The ranges of the text's sizes, which are those of the program's sizes of these names.
+std::vector<composit::SizeRange> ranges_of(const Source& source,
+                                           const std::vector<composit::SizeRange>& ranges) {
+  std::vector<composit::SizeRange> all;
+  for (const std::string& name : source.sizes) {
+    const auto range = std::find_if(ranges.begin(), ranges.end(),
+                                    [&](const auto& one) { return size_word(one.name) == name; });
+    if (range == ranges.end())
+      throw composit::UserError(
+          "[cpp] expected numbers of the program to be products of its sizes, "
+          "received '" +
+          name + "', which is none: bind it at one size");
+    all.push_back({name, range->least, range->most, range->step});
+  }
+  return all;
+}
+
+}  // namespace
+
+void write_program(const composit::SavedCapture& capture,
+                   const std::vector<composit::SizedGraph>& shown,
+                   const std::vector<composit::SizeRange>& ranges,
+                   const std::filesystem::path& folder, const LowerOptions& options) {
+  package::check_program(capture, folder);
+  const SizedProgram program(shown, options, {.loop_bodies = false});
+  for (const composit::SizedGraph& one : shown)
+    if (!program.sizes_of(one.graph))
+      throw composit::UserError(
+          "[cpp] expected loops of one form at all sizes, received others at " + sizes_text(one) +
+          ": unify examples without that size");
+  const Source& source = program.source();
+  package::write_program(capture,
+                         {.source = source,
+                          .structs = source.structs,
+                          .declaration = source.declaration,
+                          .functions = source.functions,
+                          .flags = package::default_flags(),
+                          .sizes = ranges_of(source, ranges),
+                          .passed_sizes = source.passed_sizes,
+                          .inputs = source.inputs,
+                          .results = source.results,
+                          .takes_memory = source.takes_memory},
                          folder, options.results);
 }
 

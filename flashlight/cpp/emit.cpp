@@ -47,6 +47,28 @@ std::string taken(const Type& type, const std::string& pointer, bool is_const) {
   return "*static_cast<std::add_pointer_t<" + prefix + array_type(type) + ">>(" + pointer + ")";
 }
 
+// A port of a text for several sizes.
+package::SizedPort sized_port(const Type& type, bool is_const) {
+  package::SizedPort port;
+  for (const int64_t size : type.sizes) port.sizes.push_back(bare_number(size));
+  port.is_view = form_of(type) == Form::view;
+  if (port.is_view)
+    port.parameter = (is_const ? "const " : "") + type_name(type.dtype);
+  else if (form_of(type) == Form::rows)
+    port.parameter = parameter_type(type, is_const);
+  return port;
+}
+
+void add_ports(const Routine& function, const Signature& signature, Source& source) {
+  for (const ValueId value : function.inputs)
+    if (function.values[value].role == Role::argument)
+      source.inputs.push_back(sized_port(function.values[value].type, true));
+  for (const ValueId value : function.results)
+    source.results.push_back(sized_port(function.values[value].type, false));
+  source.passed_sizes = signature.sizes;
+  source.takes_memory = signature.has_arena;
+}
+
 // The function that a loader calls: arguments, weights and results are plain pointers.
 Code entry(const Program& program, const RoutineWriter& main, const std::string& name,
            const std::vector<std::string>& sizes) {
@@ -189,6 +211,7 @@ Source emitted(Program program) {
     closing += statement("}  // namespace " + source.name);
     closing += blank();
     closing += entry(program, writer, source.entry_name, source.sizes);
+    if (is_sized) add_ports(program.functions[i], writer.signature(), source);
     source.arena_bytes = is_sized ? 0 : writer.signature().arena_bytes;
     source.draws = writer.signature().has_generator;
   }

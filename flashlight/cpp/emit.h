@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "flashlight/loops/program.h"
+#include "flashlight/package/program_folder.h"
 #include "flashlight/package/source.h"
 #include "flashlight/text/size_names.h"
 
@@ -36,6 +37,11 @@ struct Source : package::Source {
   // Of a text for several sizes: the names of its sizes. The entry's fourth argument is then a
   // pointer to as many int64_t.
   std::vector<std::string> sizes = {};
+  // Of such a text: those of them that the last function takes behind its results; its arguments
+  // and results; true if it takes an fl::Stack.
+  std::vector<std::string> passed_sizes = {};
+  std::vector<package::SizedPort> inputs = {}, results = {};
+  bool takes_memory = false;
 };
 
 Source emit(Program program);

@@ -249,11 +249,6 @@ Program with_names(Program open, const std::vector<composit::SizedGraph>& shown,
     for (const auto& [name, number] : numbers_in(open, programs[i]))
       by_input[name].push_back(number);
   }
-  const auto word = [](std::string name) {
-    for (char& c : name)
-      if (!is_size_char(c)) c = '_';
-    return text::identifier(name);
-  };
   for (NamedSize& size : open.sizes) {
     if (!size.of.empty()) continue;
     const auto found = std::find_if(by_user.begin(), by_user.end(), [&](const auto& one) {
@@ -262,13 +257,19 @@ Program with_names(Program open, const std::vector<composit::SizedGraph>& shown,
     const bool is_free =
         found != by_user.end() &&
         std::none_of(open.sizes.begin(), open.sizes.end(),
-                     [&](const NamedSize& other) { return other.name == word(found->first); });
-    size.name = is_free ? word(found->first) : size.name;
+                     [&](const NamedSize& other) { return other.name == size_word(found->first); });
+    size.name = is_free ? size_word(found->first) : size.name;
   }
   return open;
 }
 
 }  // namespace
+
+std::string size_word(std::string name) {
+  for (char& c : name)
+    if (!is_size_char(c)) c = '_';
+  return text::identifier(name);
+}
 
 SizedProgram::SizedProgram(const std::vector<composit::SizedGraph>& shown, LowerOptions lowering,
                            const SplitOptions& split)

@@ -22,6 +22,9 @@
 
 namespace flashlight::cpp {
 
+// The name of a size in a text, by the program's name for it.
+std::string size_word(std::string name);
+
 class SizedProgram {
  public:
   // `shown`: by size, ascending. Takes those whose loops have one form, which others have not:

@@ -11,6 +11,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ir/scope.h"
+#include "flashlight/package/ports.h"
 #include "flashlight/package/shipped.h"
 #include "flashlight/package/weight_loader.h"
 #include "flashlight/text/code.h"
@@ -28,24 +29,6 @@ using composit::SavedCapture;
 using composit::Type;
 using composit::UserError;
 
-// An input or an output of the function.
-struct Port {
-  std::string name;      // in the C interface
-  std::string variable;  // in main.cpp
-  Type type;
-  std::string stored = {};  // in example.safetensors; empty: no value is saved
-};
-
-std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-
-std::string type_text(const Type& type) {
-  return composit::print(composit::tensor_type(type.dtype, type.sizes));
-}
-
 void check_example(const char* role, size_t i, const Type& expected, const Array& given) {
   if (given.type().dtype != expected.dtype || given.type().sizes != expected.sizes)
     throw UserError(fmt::format("the example's {} {}: expected {}, received {}", role, i,
@@ -60,7 +43,7 @@ class Variables {
   }
 
  private:
-  std::set<std::string> taken_ = {"folder", "file", "example", "good", "seed"};
+  std::set<std::string> taken_ = {"folder", "file", "example", "good", "seed", "memory"};
 };
 
 class ProgramWriter {
@@ -95,15 +78,18 @@ class ProgramWriter {
 
  private:
   bool has_weights() const { return !stored_.empty() || code_.prepared.defined(); }
-  bool has_arena() const { return source_.arena_bytes > 0; }
+  bool is_sized() const { return !code_.sizes.empty(); }
+  bool has_arena() const { return is_sized() ? code_.takes_memory : source_.arena_bytes > 0; }
 
   void gather_ports(const std::vector<std::string>& output_names) {
     Variables variables;
+    for (const composit::SizeRange& size : code_.sizes) variables.add(size.name);
     for (const composit::LazyTensor& input : capture_.graph.inputs()) {
       if (input_kind(*input.node) != composit::InputKind::user_input) continue;
       const std::string& name = input_name(*input.node);
       const bool number = std::isdigit(static_cast<unsigned char>(name[0])) != 0;
-      inputs_.push_back({name, variables.add(number ? "input_" + name : name), input.type()});
+      inputs_.push_back({name, input.type(), sized(code_.inputs, inputs_.size()),
+                         variables.add(number ? "input_" + name : name)});
       add_example("input", inputs_.size() - 1, inputs_.back(), capture_.example_inputs);
     }
     for (const composit::LazyTensor& output : capture_.graph.outputs()) {
@@ -111,13 +97,18 @@ class ProgramWriter {
       const size_t i = outputs_.size();
       const std::string name =
           i < output_names.size() ? output_names[i] : fmt::format("output.{}", i);
-      outputs_.push_back({name, variables.add(name), output.type()});
+      outputs_.push_back({name, output.type(), sized(code_.results, i), variables.add(name)});
       add_example("output", i, outputs_.back(), capture_.example_outputs);
     }
     for (const composit::Mutation& mutation : capture_.graph.mutations()) {
       const std::string name = "new_" + input_name(*mutation.target.node);
-      outputs_.push_back({name, variables.add(name), mutation.value.type()});
+      outputs_.push_back({name, mutation.value.type(), sized(code_.results, outputs_.size()),
+                          variables.add(name)});
     }
+  }
+
+  static SizedPort sized(const std::vector<SizedPort>& ports, size_t number) {
+    return number < ports.size() ? ports[number] : SizedPort();
   }
 
   void add_example(const char* role, size_t i, Port& port, const std::vector<Array>& arrays) {
@@ -148,18 +139,6 @@ class ProgramWriter {
 
   // ---- C++ --------------------------------------------------------------------------------------
 
-  std::string port_lines(const std::string& start) const {
-    std::string text;
-    for (const auto* ports : {&inputs_, &outputs_})
-      for (const Port& port : *ports) {
-        std::string name = quoted(port.name);
-        for (size_t at; (at = name.find("*/")) != std::string::npos;) name.insert(at + 1, " ");
-        text += fmt::format("{}  {} {}: {}\n", start, ports == &inputs_ ? "input " : "output", name,
-                            type_text(port.type));
-      }
-    return text;
-  }
-
   // The arguments of a call; `array` writes the one for port `number`.
   std::vector<std::string> arguments(
       const std::string& weights,
@@ -170,6 +149,7 @@ class ProgramWriter {
     for (const auto* ports : {&inputs_, &outputs_})
       for (size_t i = 0; i < ports->size(); ++i)
         if ((*ports)[i].type.numel() > 0) list.push_back(array((*ports)[i], ports == &inputs_, i));
+    list.insert(list.end(), code_.passed_sizes.begin(), code_.passed_sizes.end());
     if (has_arena()) list.push_back(arena);
     if (source_.draws) list.push_back("generator");
     return list;
@@ -192,11 +172,18 @@ class ProgramWriter {
           "std::runtime_error "
           "that\n// names the file and the tensor where one is missing or is of another dtype or "
           "shape.\nWeights load_weights(const fl::Safetensors& file);\n";
-    text += fmt::format("\nconstexpr std::size_t kArenaBytes = {};\n\n", source_.arena_bytes);
+    text += is_sized()
+                ? "\n"
+                : fmt::format("\nconstexpr std::size_t kArenaBytes = {};\n\n", source_.arena_bytes);
     text +=
-        "// Row-major arrays:\n" + port_lines("//") +
+        "// Row-major arrays:\n" + port_lines(inputs_, outputs_, "//") +
         "// Throws std::exception for values it cannot take, like an index that is too large.\n";
-    if (has_arena())
+    for (const composit::SizeRange& size : code_.sizes)
+      text += fmt::format("// `{}` is from {} to {}; model.h checks it.\n", size.name, size.least,
+                          size.most);
+    if (has_arena() && is_sized())
+      text += "// `memory` is for temporaries; calls with their own may run at the same time.\n";
+    if (has_arena() && !is_sized())
       text +=
           "// `arena` is memory for temporaries, as of fl::allocate(kArenaBytes); calls with their "
           "own may\n// run at the same time.\n";
@@ -251,16 +238,23 @@ class ProgramWriter {
       if (port.type.numel() > 0)
         code += statement("static " + type_name(port.type.dtype) + " " + port.variable +
                           brackets(port.type) + ";");
-    if (has_arena())
+    if (is_sized())
+      for (const composit::SizeRange& size : code_.sizes)
+        code += assignment("[[maybe_unused]] const int " + size.name,
+                           std::to_string(example_number(size.name)));
+    if (has_arena() && is_sized())
+      code += statement("fl::Stack memory;");
+    else if (has_arena())
       code +=
           assignment("const fl::Memory arena", "fl::allocate(" + source_.name + "::kArenaBytes)");
     if (source_.draws)
       code += statement(
           "fl::Generator generator(seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10));");
+    const auto array = [](const Port& port, bool, size_t) {
+      return port.sized.parameter.empty() ? port.variable : passed(port.sized, "&" + port.variable);
+    };
     code += call(source_.name + "::" + source_.name,
-                 arguments(
-                     "weights", [](const Port& port, bool, size_t) { return port.variable; },
-                     "arena.get()"));
+                 arguments("weights", array, is_sized() ? "memory" : "arena.get()"));
     if (code_.profiles) code += profile_code();
     if (source_.draws) {
       code +=
@@ -281,33 +275,33 @@ class ProgramWriter {
     return code;
   }
 
+  // The number that a size has in the example.
+  int64_t example_number(const std::string& name) const {
+    for (const Port& port : inputs_)
+      for (size_t i = 0; i < port.sized.sizes.size(); ++i)
+        if (port.sized.sizes[i] == name) return port.type.sizes[i];
+    return 0;  // size_lines() refuses it
+  }
+
   static std::string saved(const Port& port) {
     return "example.array<" + array_type(port.type) + ">(" + quoted(port.stored) + ")";
   }
 
   // ---- C ----------------------------------------------------------------------------------------
 
-  std::string table(const std::string& role, const std::vector<Port>& ports) const {
-    std::string sizes, rows;
-    for (size_t i = 0; i < ports.size(); ++i) {
-      const Type& type = ports[i].type;
-      std::string list;
-      for (int64_t size : type.sizes) list += (list.empty() ? "" : ", ") + std::to_string(size);
-      const std::string name = fmt::format("k{}{}Sizes", role, i);
-      if (!list.empty()) sizes += fmt::format("const std::int64_t {}[] = {{{}}};\n", name, list);
-      rows += fmt::format("\n    {{{}, {}_{}, {}, {}, {}}},", quoted(ports[i].name),
-                          upper(source_.name), upper(std::string(composit::name(type.dtype))),
-                          type.rank(), list.empty() ? "nullptr" : name, type.nbytes());
-    }
-    return sizes + fmt::format("const std::array<Info, {1}> k{0}s = {{{{{2}\n}}}};\n", role,
-                               ports.size(), rows);
+  // Statements of model_c.cpp that name the sizes of a call.
+  std::string call_sizes() const {
+    return size_lines(code_.sizes, inputs_, "int", "", [](size_t input, size_t axis) {
+      return fmt::format("static_cast<int>(inputs[{}].sizes[{}])", input, axis);
+    });
   }
-
-  // The attribute of a parameter from which no tensor is taken.
-  static std::string unused(const std::vector<Port>& ports) {
-    const bool is_used = std::any_of(ports.begin(), ports.end(),
-                                     [](const Port& port) { return port.type.numel() > 0; });
-    return is_used ? "" : "[[maybe_unused]] ";
+  static Code statements(const std::string& lines) {
+    Code code;
+    for (size_t begin = 0, end; begin < lines.size(); begin = end + 1) {
+      end = lines.find('\n', begin);
+      code += statement(lines.substr(begin, end - begin));
+    }
+    return code;
   }
 
   // The struct that the handle points to.
@@ -321,10 +315,13 @@ class ProgramWriter {
           "{{}}\n\n",
           type, name);
     const auto array = [](const Port& port, bool is_input, size_t number) {
-      return fmt::format("array<{}{}>({}[{}])", is_input ? "const " : "", array_type(port.type),
-                         is_input ? "inputs" : "outputs", number);
+      const std::string tensor = fmt::format("{}[{}]", is_input ? "inputs" : "outputs", number);
+      if (!port.sized.parameter.empty()) return passed(port.sized, tensor + ".data");
+      return fmt::format("array<{}{}>({})", is_input ? "const " : "", array_type(port.type),
+                         tensor);
     };
     Code body;
+    if (is_sized()) body += statements(call_sizes());
     if (has_arena()) body += statement("Arenas::Lease arena(arenas);");
     if (source_.draws) body += statement("fl::Generator generator(seed);");
     body += call(name + "::" + name, arguments("weights", array, "arena.data()"));
@@ -374,17 +371,28 @@ class ProgramWriter {
         flags += (flags.empty() ? "" : " ") + flag;
     }
     const std::string& name = source_.name;
-    std::string tensors = port_lines(" *");
+    std::string tensors = port_lines(inputs_, outputs_, " *");
     if (!tensors.empty()) tensors.pop_back();
     values_ = {
         {"name", name},
         {"NAME", upper(name)},
         {"indent", std::string(name.size(), ' ')},
         {"tensors", tensors},
-        {"arena_bytes", std::to_string(source_.arena_bytes)},
+        {"arena_bytes", is_sized() ? "as much as the largest of them took"
+                                   : std::to_string(source_.arena_bytes) + " bytes"},
+        {"arena", is_sized() ? "fl::Stack" : "fl::Memory"},
+        {"new_arena", is_sized() ? "fl::Stack()" : "fl::allocate(" + name + "::kArenaBytes)"},
+        {"arena_data", is_sized() ? "fl::Stack& data() { return arena_; }"
+                                  : "std::byte* data() const { return arena_.get(); }"},
+        {"in", is_sized() ? "types.inputs" : "kInputs"},
+        {"out", is_sized() ? "types.outputs" : "kOutputs"},
+        {"types", is_sized() ? types_class(code_.sizes, inputs_, outputs_) : ""},
+        {"types_of_call", is_sized() ? "    const Types types(inputs, input_count);\n" : ""},
+        {"declare_sizes", is_sized() ? declared_sizes(name, code_.sizes) : ""},
+        {"define_sizes", is_sized() ? defined_sizes(name, upper(name)) : ""},
         {"path", has_weights() ? "\"weights.safetensors\"" : "NULL"},
         {"weights_note", has_weights() ? "" : ", of which this model has none: NULL"},
-        {"tables", table("Input", inputs_) + table("Output", outputs_)},
+        {"tables", table("Input", inputs_, name) + table("Output", outputs_, name)},
         {"handle", handle()},
         {"open", open()},
         {"declare_open", open_head(name + "_status", "", ";")},

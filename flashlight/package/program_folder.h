@@ -18,10 +18,20 @@
 #include <vector>
 
 #include "composit/io/saved_capture.h"
+#include "composit/op/backend.h"
 #include "flashlight/package/source.h"
 #include "flashlight/toolchain/sources.h"
 
 namespace flashlight::package {
+
+// An input or result where sizes are data.
+struct SizedPort {
+  std::vector<std::string> sizes;  // of each axis: "768", "tokens", "2 * tokens"
+  // What the function takes: "const float (*)[768]"; of a view, its elements: "const float"; empty:
+  // a reference to an array.
+  std::string parameter = {};
+  bool is_view = false;
+};
 
 // The code of a program, as a backend wrote it.
 struct ProgramCode {
@@ -39,6 +49,12 @@ struct ProgramCode {
   composit::Array prepared = {};
   std::string prepared_by = {};
   bool profiles = false;  // main.cpp has --profile
+  // Of a program for several sizes: all of them, those that the function takes behind its results,
+  // in order, and its ports. It takes an fl::Stack behind the sizes, if it takes memory.
+  std::vector<composit::SizeRange> sizes = {};
+  std::vector<std::string> passed_sizes = {};
+  std::vector<SizedPort> inputs = {}, results = {};
+  bool takes_memory = false;
 };
 
 // Calls the first outputs `output_names` ("loss", "grad_fc.weight"), all others "output.N".

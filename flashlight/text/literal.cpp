@@ -116,7 +116,8 @@ std::string identifier(std::string_view text) {
 }
 
 std::string namespace_name(std::string_view text) {
-  // Words that those headers of C and POSIX declare which the shipped headers include.
+  // Words that those headers of C and POSIX declare which the shipped headers include; and letters
+  // of their macros, as F_OK.
   static const std::set<std::string, std::less<>> kOfC = {
       "abort",  "abs",      "access",       "acct",        "acos",      "acosh",     "alarm",
       "asin",   "asinh",    "atan",         "atan2",       "atanh",     "atexit",    "basename",
@@ -139,7 +140,8 @@ std::string namespace_name(std::string_view text) {
       "swab",   "symlink",  "sync",         "syscall",     "system",    "tan",       "tanh",
       "tee",    "tgamma",   "time",         "timer",       "times",     "timezone",  "tmpfile",
       "trunc",  "truncate", "umask",        "ungetc",      "unlink",    "utimes",    "wait",
-      "warn",   "write",    "y0",           "y1",          "yn"};
+      "warn",   "write",    "y0",           "y1",          "yn",        "f",         "r",
+      "w",      "x"};
   const std::string name = identifier(text);
   if (name.back() == '_') return name + "program";  // a reserved word
   return kOfC.contains(name) ? name + "_program" : name;

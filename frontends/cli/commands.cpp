@@ -66,9 +66,9 @@ std::string trust_of(const SavedCapture& capture) {
 
 }  // namespace
 
-composit::SavedCapture load_to_compile(const std::string& folder) {
+composit::SavedCapture load_to_compile(const std::string& folder, bool may_be_family) {
   SavedCapture capture = composit::load(folder);
-  if (composit::is_family(capture))
+  if (composit::is_family(capture) && !may_be_family)
     throw composit::UserError("[compile] " + folder +
                               " is a family: `flashlight bind` gives its capture at sizes");
   for (const auto& [key, value] : capture.properties)

@@ -13,8 +13,8 @@
 namespace cli {
 
 // A saved capture to make code of; says on the error stream that it was seen once. UserError where
-// its numbers follow its calls.
-composit::SavedCapture load_to_compile(const std::string& folder);
+// its numbers follow its calls, and for a family unless it may be one.
+composit::SavedCapture load_to_compile(const std::string& folder, bool may_be_family = false);
 
 // The graph after `passes` ("canonicalize,drop_no_ops", or nothing), as text or drawn into `svg`.
 int show(const std::string& folder, const std::string& passes, const std::string& svg,

@@ -5,6 +5,7 @@
 
 #include "composit/ad/chain_rule.h"
 #include "composit/eval/evaluate.h"
+#include "composit/family/saved_family.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
@@ -116,12 +117,43 @@ composit::CompileOptions compile_options(const SavedCapture& capture,
           }};
 }
 
+namespace {
+
+// Writes the program of a family for all of its sizes.
+void write_family(const SavedCapture& capture, const CompileArguments& arguments,
+                  const composit::CompileOptions& options) {
+  constexpr size_t kShown = 24;
+  const composit::Cases family = composit::family_of(capture);
+  const std::string here = "[compile] " + arguments.folder + ": ";
+  if (family.cases.size() > 1 || composit::has_numbers(family) ||
+      !family.cases[0].value_sizes.empty())
+    throw UserError(here +
+                    "expected a family of one case, whose sizes follow from its inputs' alone and "
+                    "without numbers, received another: `flashlight bind` gives its capture at "
+                    "sizes");
+  if (!arguments.gradients.empty())
+    throw UserError(here + "--grad: expected a capture of one size, received a family");
+  std::vector<composit::SizedGraph> shown;
+  for (const composit::SizeValues& sizes : composit::spread_sizes(family, {0}, kShown))
+    shown.push_back({composit::graph_at(family, sizes), {sizes.begin(), sizes.end()}});
+  std::vector<composit::SizeRange> ranges;
+  for (const composit::FreeSize& size : composit::hull_of(family))
+    ranges.push_back({size.name, size.low, size.high, size.step});
+  arguments.backend->write_program(capture, shown, ranges, arguments.target, options);
+}
+
+}  // namespace
+
 int compile(const CompileArguments& arguments, std::ostream& out) {
-  SavedCapture capture = load_to_compile(arguments.folder);
+  SavedCapture capture = load_to_compile(arguments.folder, /*may_be_family=*/true);
   const std::string name = arguments.name.empty() ? name_of(arguments.folder) : arguments.name;
   composit::CompileOptions options = compile_options(capture, arguments.options, name);
-  if (!arguments.gradients.empty()) add_gradients(capture, arguments.gradients, options.results);
-  arguments.backend->write_program(capture, arguments.target, options);
+  if (!arguments.gradients.empty() && !composit::is_family(capture))
+    add_gradients(capture, arguments.gradients, options.results);
+  if (composit::is_family(capture))
+    write_family(capture, arguments, options);
+  else
+    arguments.backend->write_program(capture, arguments.target, options);
   out << "wrote " << arguments.target << "; to build it:\n  cmake -S " << arguments.target
       << " -B build && cmake --build build\n";
   return 0;

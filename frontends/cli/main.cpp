@@ -37,9 +37,10 @@ CLI::App* add_command(CLI::App& app, const char* name, const char* help, std::st
 }
 
 CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
-  CLI::App* command =
-      add_command(app, "compile", "write the capture as a program to build where a compiler is",
-                  arguments.folder);
+  CLI::App* command = add_command(
+      app, "compile",
+      "write the capture, or a family by cpp, as a program to build where a compiler is",
+      arguments.folder);
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   command->add_option("--name", arguments.name, "of the function; FOLDER's if left out");
   command->add_option("--grad", arguments.gradients,

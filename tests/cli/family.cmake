@@ -38,6 +38,18 @@ expect_text("float32[4, 14, 4]")
 run(run ${WORK}/at_4x7)
 expect_text("one run:")
 
+# A program for all of these sizes.
+run(compile ${WORK}/heads --backend cpp -o ${WORK}/program)
+expect_text("wrote ${WORK}/program; to build it:")
+file(READ ${WORK}/program/model.h text)
+expect_text("batch: from 2 to 7")
+expect_text("output \"output.0\": float32[batch, 2 * tokens, 4]")
+expect_text("heads_output_sizes(")
+run(compile ${WORK}/heads --backend mosaic -o ${WORK}/program)
+expect_text("[mosaic] expected a capture of one size, received a family: `flashlight bind`")
+run(compile ${WORK}/heads --backend cpp --grad x -o ${WORK}/program)
+expect_text("--grad: expected a capture of one size, received a family")
+
 # Two ways: an even number of tokens is another structure.
 file(WRITE ${WORK}/ways.py "def even(x):
     return x.view(x.size(0), 8 * x.size(1)).relu()
@@ -60,6 +72,8 @@ foreach(tokens 2 3 4 5 6 7 8 9 10 11 12)
 endforeach()
 run(unify ${folders} --names tokens -o ${WORK}/ways)
 expect_text("mod(size(%x, 1), 2) == 0: case 1, otherwise case 2")
+run(compile ${WORK}/ways --backend cpp -o ${WORK}/program)
+expect_text("expected a family of one case")
 run(show ${WORK}/ways)
 expect_text("mod(size(%x, 1), 2) == 0: case 1, otherwise case 2")
 foreach(tokens 6 7)
