@@ -124,8 +124,8 @@ struct SizedGraph {
 // The numbers that a size may have: from `least` to `most`, in steps.
 struct SizeRange {
   std::string name;   // as SizedGraph::sizes has it
-  int64_t least = 0;  // number
-  int64_t most = 0;   // number
+  int64_t least = 0;  // that a call may give
+  int64_t most = 0;   // that a call may give
   int64_t step = 1;   // between two numbers, from the least one on
 };
 
