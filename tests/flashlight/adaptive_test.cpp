@@ -72,7 +72,8 @@ TEST(Adaptive, MosaicIsTheDefault) {
 TEST(Adaptive, SizesOfAFamilyAreCompiledAtTheirSecondCall) {
   const torch::NoGradGuard no_grad;
   auto model = network();
-  AdaptiveSettings settings = readable();
+  AdaptiveSettings settings;
+  settings.compile.backend = composit::BackendChoice{"reference"};  // makes each size for itself
   settings.checked_sizes = 1;
   const auto fast = adaptive(model, settings);
   const auto call = [&](int64_t rows) {
@@ -96,25 +97,27 @@ TEST(Adaptive, SizesOfAFamilyAreCompiledAtTheirSecondCall) {
   EXPECT_FALSE(last_of(fast.report()).of_family);
 }
 
-// Mosaic has sizes as data: no call at them has to come before.
+// Mosaic and cpp have sizes as data: no call at them has to come before.
 TEST(Adaptive, WhereSizesAreDataTheFirstCallAtASizeIsCompiled) {
   const torch::NoGradGuard no_grad;
-  auto model = network();
-  AdaptiveSettings settings;
-  settings.checked_sizes = 0;
-  settings.sample_every = 4;
-  const auto fast = adaptive(model, settings);
-  const auto call = [&](int64_t rows) {
-    const at::Tensor x = doubles({rows, 5});
-    EXPECT_TRUE(close(fast(x), model->forward(x)));
-    fast.wait();
-  };
-  for (const int64_t rows : {2, 40, 11}) call(rows);
-  for (int64_t rows = 20; rows < 32; ++rows) call(rows);
-  const AdaptiveReport report = fast.report();
-  EXPECT_GE(report.compiled, 7U) << str(report);  // of 12: three are samples
-  EXPECT_EQ(report.recorded + report.samples, 6U) << str(report);
-  EXPECT_EQ(report.fitted, report.compiled);
+  for (AdaptiveSettings settings : {AdaptiveSettings(), readable()}) {
+    SCOPED_TRACE(settings.compile.backend.name);
+    auto model = network();
+    settings.checked_sizes = 0;
+    settings.sample_every = 4;
+    const auto fast = adaptive(model, settings);
+    const auto call = [&](int64_t rows) {
+      const at::Tensor x = doubles({rows, 5});
+      EXPECT_TRUE(close(fast(x), model->forward(x)));
+      fast.wait();
+    };
+    for (const int64_t rows : {2, 40, 11}) call(rows);
+    for (int64_t rows = 20; rows < 32; ++rows) call(rows);
+    const AdaptiveReport report = fast.report();
+    EXPECT_GE(report.compiled, 7U) << str(report);  // of 12: three are samples
+    EXPECT_EQ(report.recorded + report.samples, 6U) << str(report);
+    EXPECT_EQ(report.fitted, report.compiled);
+  }
 }
 
 TEST(Adaptive, NumbersOfStepsAreCompiledEachForItself) {
