@@ -116,6 +116,9 @@ class Grouping {
       if (opens) groups.emplace_back();
       groups.back().push_back(sorted[i].second);
     }
+    // Of groups that are as good the first one is taken: by place, not by fingerprint, so that
+    // graphs of other sizes are cut alike.
+    std::sort(groups.begin(), groups.end());
     candidates_.clear();
     for (const Group& group : groups)
       candidates_.insert(candidates_.end(), group.begin(), group.end());
