@@ -67,6 +67,44 @@ TEST(SizedCpp, convolutions_at_other_sizes_of_images) {
   expect_all(test::image_filter, {{11, 17}, {23, 19}, {40, 35}}, {{13, 31}, {29, 30}, {12, 34}});
 }
 
+// Where layers repeat, functions are cut alike at all sizes.
+LazyTensor of_twelve_layers(const Sizes& tokens) {
+  constexpr int64_t kSize = 48;
+  const auto linear = [](const std::string& name, int64_t in, int64_t out) {
+    return nn::Affine{test::weight((name + ".weight").c_str(), {out, in}),
+                      test::weight((name + ".bias").c_str(), {out})};
+  };
+  const auto norm = [](const std::string& name) {
+    return nn::Affine{test::weight((name + ".weight").c_str(), {kSize}),
+                      test::weight((name + ".bias").c_str(), {kSize})};
+  };
+  LazyTensor x = nn::embedding(test::row_numbers("ids", {1, tokens[0]}, 50),
+                               test::weight("words", {50, kSize})) +
+                 slice(test::weight("places", {512, kSize}), 0, 0, tokens[0]);
+  x = nn::layer_norm(x, norm("norm"));
+  const LazyTensor mask = test::given("mask", {1, 1, 1, tokens[0]}, 3);
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "layer." + std::to_string(i);
+    const nn::EncoderLayer layer = {
+        {linear(name + ".query", kSize, kSize), linear(name + ".key", kSize, kSize),
+         linear(name + ".value", kSize, kSize), linear(name + ".output", kSize, kSize)},
+        {linear(name + ".inner", kSize, 96), linear(name + ".outer", 96, kSize)},
+        norm(name + ".attention_norm"),
+        norm(name + ".feedforward_norm")};
+    x = nn::transformer_encoder_layer(
+        x, layer, {.head_size = 12, .attn_mask = mask, .activation = [](const LazyTensor& y) {
+                     return nn::gelu(y);
+                   }});
+  }
+  return tanh(nn::linear(apply_one("aten::select.int", {x, 1, 0}), linear("pooler", kSize, kSize)));
+}
+TEST(SizedCpp, repeats_are_functions_at_all_sizes) {
+  const SizedProgram program(graphs_of(of_twelve_layers, {{8}, {80}, {152}, {296}, {440}, {512}}),
+                             {.name = "model"});
+  for (const int64_t tokens : {16, 37, 77, 128, 250, 384, 511})
+    EXPECT_TRUE(program.sizes_of(test::graph_at(of_twelve_layers, {tokens}))) << tokens;
+}
+
 // Loops over one row, and of no part of a table, have other forms.
 TEST(SizedCpp, sizes_of_another_form_are_compiled_alone) {
   expect_all(test::encoder_of_one, {{1}, {25}, {40}, {61}}, {{31}}, 2);
