@@ -116,46 +116,43 @@ toolchain::CompileOptions building_of(const CompileOptions& options) {
   return build;
 }
 
-// All graphs in one translation unit, by complete options.
-std::vector<Compiled> compile_together(const std::vector<Graph>& graphs,
-                                       const std::vector<std::string>& names,
-                                       CompileOptions options) {
+// All texts in one translation unit.
+toolchain::Sources sources_of(const std::vector<Source>& emitted) {
   toolchain::Sources sources;
   sources.headers.push_back(package::shipped_file(package::kRuntimeName));
   toolchain::SourceFile unit = {"kernels.cpp", ""};
   std::set<std::string> headers;
-  std::vector<Source> emitted;
   int lines = 0;
+  for (const Source& source : emitted) {
+    for (const std::string& header : source.headers)
+      if (headers.insert(header).second) sources.headers.push_back(package::shipped_file(header));
+    for (const EmittedLines& place : source.origins)
+      sources.origins.push_back(
+          origin_in(unit.name, lines + place.first, lines + place.last, place.origin));
+    unit.text += source.text;
+    lines += source.lines;
+  }
+  sources.units.push_back(std::move(unit));
+  return sources;
+}
+
+// All graphs in one translation unit, by complete options.
+std::vector<Compiled> compile_together(const std::vector<Graph>& graphs,
+                                       const std::vector<std::string>& names,
+                                       CompileOptions options) {
+  std::vector<Source> emitted;
   for (size_t i = 0; i < graphs.size(); ++i) {
     options.name = names[i];
     emitted.push_back(source_of(graphs[i], lowering_of(graphs[i], options)));
-    for (const std::string& header : emitted.back().headers)
-      if (headers.insert(header).second) sources.headers.push_back(package::shipped_file(header));
-    for (const EmittedLines& place : emitted.back().origins)
-      sources.origins.push_back(
-          origin_in(unit.name, lines + place.first, lines + place.last, place.origin));
-    unit.text += emitted.back().text;
-    lines += emitted.back().lines;
   }
-  sources.units.push_back(std::move(unit));
-  const toolchain::Library library = toolchain::Library::load(sources, building_of(options));
+  const toolchain::Library library =
+      toolchain::Library::load(sources_of(emitted), building_of(options));
   std::vector<Compiled> compiled;
   for (size_t i = 0; i < graphs.size(); ++i) {
     composit::Ports ports = composit::ports_of(graphs[i], emitted[i].name);
     compiled.emplace_back(std::make_shared<const CppCode>(std::move(ports), library, emitted[i]));
   }
   return compiled;
-}
-
-toolchain::Sources sources_of(const Source& source) {
-  toolchain::Sources sources;
-  sources.headers.push_back(package::shipped_file(package::kRuntimeName));
-  for (const std::string& header : source.headers)
-    sources.headers.push_back(package::shipped_file(header));
-  sources.units.push_back({"kernels.cpp", source.text});
-  for (const EmittedLines& place : source.origins)
-    sources.origins.push_back(origin_in("kernels.cpp", place.first, place.last, place.origin));
-  return sources;
 }
 
 // One text where the program has one; sizes at which it has other loops are compiled alone.
@@ -194,7 +191,7 @@ class Sized : public composit::SizedCode {
   std::shared_ptr<const SizedLibrary> compiled(const SizedProgram& program) const {
     const Source& source = program.source();
     const toolchain::Library library =
-        toolchain::Library::load(sources_of(source), building_of(options_));
+        toolchain::Library::load(sources_of({source}), building_of(options_));
     return std::make_shared<const SizedLibrary>(
         SizedLibrary{library, std::make_shared<const package::Source>(source),
                      library.symbol<SizedEntry>(source.entry_name)});

@@ -2,14 +2,13 @@
 //
 //   const SizedProgram bert({at_8, at_100, at_512}, {.name = "bert"});
 //   bert.source().text;                       // "void bert(…, int tokens, …)"
-//   bert.sizes_of(graph_at_77);               // {{"tokens", 77}}: the text is this graph's
+//   bert.sizes_of(graph_at_77);               // {77}: the text is this graph's
 //
 // The graphs are lowered and fused in the same way, as the largest of them is, and unified
 // (loops/unify.h). The text is written at sizes that are primes, where a number says what it
 // follows from, and must come out the same at others.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

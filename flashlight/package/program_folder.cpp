@@ -238,10 +238,9 @@ class ProgramWriter {
       if (port.type.numel() > 0)
         code += statement("static " + type_name(port.type.dtype) + " " + port.variable +
                           brackets(port.type) + ";");
-    if (is_sized())
-      for (const composit::SizeRange& size : code_.sizes)
-        code += assignment("[[maybe_unused]] const int " + size.name,
-                           std::to_string(example_number(size.name)));
+    code += statements(size_lines(code_.sizes, inputs_, "int", "", [&](size_t input, size_t axis) {
+      return std::to_string(inputs_[input].type.sizes[axis]);
+    }));
     if (has_arena() && is_sized())
       code += statement("fl::Stack memory;");
     else if (has_arena())
@@ -273,14 +272,6 @@ class ProgramWriter {
     }
     code += statement("return good;");
     return code;
-  }
-
-  // The number that a size has in the example.
-  int64_t example_number(const std::string& name) const {
-    for (const Port& port : inputs_)
-      for (size_t i = 0; i < port.sized.sizes.size(); ++i)
-        if (port.sized.sizes[i] == name) return port.type.sizes[i];
-    return 0;  // size_lines() refuses it
   }
 
   static std::string saved(const Port& port) {
