@@ -46,6 +46,7 @@ struct AdaptiveSettings {
   size_t sample_every = 256;   // one call of compiled code in so many is a sample; 0: none
   size_t most_examples = 12;   // recordings that a family is made of
   size_t most_programs = 256;  // compiled at a time; the one that was called longest ago goes
+  bool ahead = true;           // sizes of a family are planned before they are asked for
   bool in_background = true;   // false: a call waits until its sizes are compiled
 };
 

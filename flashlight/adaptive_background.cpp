@@ -35,14 +35,34 @@ std::string reason_to_compile_each(const FamilyBase& family) {
 // What is wrong with the programs, a call that needs them will say.
 void AdaptiveBase::State::prepare(const AdaptiveKind& kind,
                                   const std::shared_ptr<FamilyPrograms>& programs) {
-  {
-    const std::lock_guard lock(mutex);
-    if (kind.programs != programs) return;  // of a family that has grown since
-  }
+  if (!is_of(kind, programs)) return;
   try {
     programs->prepare();
   } catch (const UserError&) {
+    return;
   }
+  if (settings.ahead && settings.in_background)
+    prepare_ahead(kind, std::make_shared<Ahead>(Ahead{programs, programs->sizes_ahead()}));
+}
+
+// False where the family has grown since.
+bool AdaptiveBase::State::is_of(const AdaptiveKind& kind,
+                                const std::shared_ptr<FamilyPrograms>& programs) const {
+  const std::lock_guard lock(mutex);
+  return kind.programs == programs;
+}
+
+// One at a time: what calls wait for goes first.
+void AdaptiveBase::State::prepare_ahead(const AdaptiveKind& kind,
+                                        const std::shared_ptr<Ahead>& ahead) {
+  if (ahead->sizes.empty() || !is_of(kind, ahead->programs)) return;
+  const composit::SizeValues next = std::move(ahead->sizes.back());
+  ahead->sizes.pop_back();
+  if (ahead->programs->prepare_sizes({next}, /*may_compile=*/false) > 0)
+    ahead->any = true;
+  else if (!ahead->any)
+    return;  // each size is compiled for itself
+  background.add_idle([this, &kind, ahead] { prepare_ahead(kind, ahead); });
 }
 
 void AdaptiveBase::State::unify(AdaptiveKind& kind) {

@@ -76,6 +76,14 @@ struct AdaptiveBase::State {
   void add(std::function<void()> piece);
   void unify(AdaptiveKind& kind);
   void prepare(const AdaptiveKind& kind, const std::shared_ptr<FamilyPrograms>& programs);
+  // Sizes of a family whose programs are made before they are asked for.
+  struct Ahead {
+    std::shared_ptr<FamilyPrograms> programs;
+    std::vector<composit::SizeValues> sizes;  // the last one is next
+    bool any = false;                         // some are made: sizes are data
+  };
+  void prepare_ahead(const AdaptiveKind& kind, const std::shared_ptr<Ahead>& ahead);
+  bool is_of(const AdaptiveKind& kind, const std::shared_ptr<FamilyPrograms>& programs) const;
   void check(Entry& entry, const CaptureBase& there);
   void compile(Entry& entry);
   // The following need the lock.

@@ -12,14 +12,18 @@ Background::~Background() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
     pieces_.clear();
+    idle_.clear();
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 
-void Background::add(std::function<void()> piece) {
+void Background::add(Piece piece) { add_to(pieces_, std::move(piece)); }
+void Background::add_idle(Piece piece) { add_to(idle_, std::move(piece)); }
+
+void Background::add_to(std::deque<Piece>& pieces, Piece piece) {
   const std::lock_guard lock(mutex_);
-  pieces_.push_back(std::move(piece));
+  pieces.push_back(std::move(piece));
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   changed_.notify_all();
 }
@@ -35,11 +39,12 @@ void Background::work() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowest);
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return ends_ || !pieces_.empty(); });
+    changed_.wait(lock, [&] { return ends_ || !pieces_.empty() || !idle_.empty(); });
     if (ends_) return;
-    const std::function<void()> piece = std::move(pieces_.front());
-    pieces_.pop_front();
-    busy_ = true;
+    busy_ = !pieces_.empty();
+    std::deque<Piece>& from = busy_ ? pieces_ : idle_;
+    const Piece piece = std::move(from.front());
+    from.pop_front();
     lock.unlock();
     piece();
     lock.lock();

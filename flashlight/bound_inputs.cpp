@@ -1,11 +1,16 @@
 #include "flashlight/bound_inputs.h"
 
+#include <algorithm>
+
 namespace flashlight {
 
 BoundInputs::BoundInputs(const std::shared_ptr<const CaptureBase::State>& capture)
     : capture_(capture),
       kept_capture_(capture->borrows_memory ? capture : nullptr),
-      arguments_(capture->arguments) {}
+      arguments_(capture->arguments),
+      count_(static_cast<size_t>(std::count_if(
+          capture->inputs.begin(), capture->inputs.end(),
+          [](const auto& input) { return input.kind == composit::InputKind::user_input; }))) {}
 
 std::shared_ptr<BoundInputs> BoundInputs::of(
     const std::shared_ptr<const CaptureBase::State>& capture) {
@@ -22,6 +27,10 @@ std::vector<at::Tensor> BoundInputs::bind(const std::vector<at::Tensor>& argumen
   for (const auto& [input, tensor] : weak_)
     if (auto held = tensor.lock()) bound[input] = at::Tensor(std::move(held));
   return bound;
+}
+
+std::vector<at::Tensor> BoundInputs::tensors() const {
+  return bind(std::vector<at::Tensor>(count_));
 }
 
 void BoundInputs::let_go(const std::vector<bool>& packed) {

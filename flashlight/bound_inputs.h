@@ -27,6 +27,8 @@ class BoundInputs {
   // A tensor per input of the graph; an undefined one for what was let go and nobody holds any
   // more. UserError for another number of arguments.
   std::vector<at::Tensor> bind(const std::vector<at::Tensor>& arguments) const;
+  // The same without arguments, for which there are undefined tensors.
+  std::vector<at::Tensor> tensors() const;
   // From now on these inputs are held by others alone. By input; the first call counts.
   void let_go(const std::vector<bool>& packed);
   // The tensors of a capture that is gone.
@@ -41,6 +43,7 @@ class BoundInputs {
   std::weak_ptr<const CaptureBase::State> capture_;
   std::shared_ptr<const CaptureBase::State> kept_capture_;  // where it has to stay
   Structure arguments_;
+  size_t count_;  // of tensors among these, numbers of a family included
   std::atomic<bool> has_let_go_{false};
   mutable std::mutex mutex_;  // of all below
   mutable std::condition_variable arrived_;

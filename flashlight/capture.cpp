@@ -386,7 +386,14 @@ const composit::Graph& CaptureBase::graph() const { return now().graph; }
 const Structure& CaptureBase::argument_structure() const { return now().arguments; }
 const Structure& CaptureBase::result_structure() const { return now().results; }
 const std::vector<at::Tensor>& CaptureBase::example_arguments() const {
-  return now().example_arguments;
+  return now().shown_arguments();
+}
+
+const std::vector<at::Tensor>& CaptureBase::State::shown_arguments() const {
+  std::call_once(made_arguments_, [this] {
+    if (make_arguments) example_arguments = make_arguments();
+  });
+  return example_arguments;
 }
 const std::vector<at::Tensor>& CaptureBase::example_results() const {
   return now().example_results;

@@ -229,7 +229,7 @@ SavedCapture CaptureBase::saved() const {
     if (role != "default") saved.properties[kGenerator + role] = to_hex(generator.get_state());
   if (now().example_generator.defined())
     saved.properties[kExampleGenerator] = to_hex(now().example_generator);
-  saved.example_inputs = to_arrays(now().example_arguments);
+  saved.example_inputs = to_arrays(now().shown_arguments());
   saved.example_outputs = to_arrays(now().example_results);
   if (now().of_family) saved.properties[composit::kOfFamily] = "true";
   save_trust(*shared(), saved);

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -47,7 +48,10 @@ struct CaptureBase::State {
   composit::Graph graph;
   bool grad = false;  // grad mode of nodes that do not say otherwise
   Structure arguments, results;
-  std::vector<at::Tensor> example_arguments, example_results;
+  // Those of a size that a family binds are made when somebody asks for them.
+  mutable std::vector<at::Tensor> example_arguments;
+  std::function<std::vector<at::Tensor>()> make_arguments;
+  std::vector<at::Tensor> example_results;
   at::Tensor example_generator;
   std::vector<NamedTensor> inputs;  // one per graph input; tensors of user inputs are undefined
   // True if some of them, or a constant, have memory that they do not own (from_blob): the program
@@ -93,6 +97,8 @@ struct CaptureBase::State {
   NamesOf named;
   TraceOptions options;
 
+  const std::vector<at::Tensor>& shown_arguments() const;
+
   // Takes graph, inputs, generators and remarks from a recording. Returns the records that belong
   // to the steps of a plan of `replayed`.
   std::vector<tracer::RecordId> take(tracer::Recording& recording);
@@ -118,6 +124,7 @@ struct CaptureBase::State {
   std::vector<at::Tensor> run_plan(const std::vector<at::Tensor>& arguments,
                                    const composit::NumberValues& numbers) const;
 
+  mutable std::once_flag made_arguments_;
   mutable std::once_flag planned_;
   mutable std::optional<tracer::Plan> plan_;
   mutable std::mutex counting_;

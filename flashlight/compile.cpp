@@ -34,7 +34,7 @@ CompiledCapture::CompiledCapture(const std::shared_ptr<const CaptureBase::State>
                                  CompileSettings settings, SharedUse shared)
     : arguments_(capture->arguments),
       results_(capture->results),
-      inputs_(BoundInputs::of(capture)),
+      inputs_(shared.inputs ? shared.inputs : BoundInputs::of(capture)),
       compiled_(capture->graph, std::move(settings), std::move(shared)) {}
 
 std::shared_ptr<const CaptureBase::State> CompiledCapture::compilable(const CaptureBase& capture) {
@@ -46,6 +46,11 @@ std::shared_ptr<const CaptureBase::State> CompiledCapture::compilable(const Capt
 
 std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& arguments) const {
   return call(compiled_, *inputs_, arguments);
+}
+
+void CompiledCapture::pack() const {
+  compiled_.pack(inputs_->tensors());
+  inputs_->let_go(compiled_.frozen());
 }
 
 Profile CompiledCapture::profile(const std::vector<at::Tensor>& arguments) const {

@@ -59,6 +59,8 @@ class CompiledCapture {
   // weights was written and others are gone. The backward of a call reads the weights, too:
   // UserError where they are gone.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& arguments) const;
+  // Packs the model's weights, as the first call does.
+  void pack() const;
   // Like CompiledGraph::profile, with the model's parameters and buffers.
   Profile profile(const std::vector<at::Tensor>& arguments) const;
   const std::string& source() const { return compiled_.source(); }

@@ -3,6 +3,7 @@
 //   auto fast = flashlight::compile(family, {.backend = flashlight::Mosaic{}});
 //   at::Tensor y = fast(x_4x21);      // compiles, for this and other sizes
 //   at::Tensor z = fast(x_5x30);      // plans for 5x30; no compiler runs
+//   fast.prepare();                   // plans for all sizes: no call waits from here on
 //
 // With mosaic, sizes are data of the compiled text: a new size is planned in some hundredths of a
 // second. Kernels are compiled once for all sizes, but where another algorithm pays or threads
@@ -37,6 +38,10 @@ class CompiledFamily<Result(Arguments...)> {
     if constexpr (!std::is_void_v<Result>)
       return unflatten<Result>(results.structure, results.tensors);
   }
+  // Makes the programs of all sizes, or of as many as are kept, so that no call waits for its own:
+  // in some hundredths of a second each, in threads, where sizes are data. The number of sizes that
+  // have one then.
+  size_t prepare() const { return programs_->prepare_sizes(programs_->sizes_ahead()); }
   // The number of programs that are kept.
   size_t programs() const { return programs_->size(); }
   // The text that serves all sizes, as by the backend "cpp"; empty where each size has its own.

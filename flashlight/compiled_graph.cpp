@@ -34,7 +34,6 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct CompiledGraph::State {
-  Graph graph;
   CompileSettings settings;
   std::shared_ptr<SharedCode> shared;  // nullptr: with no other
   PreparedCode code;
@@ -43,6 +42,20 @@ struct CompiledGraph::State {
   std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by the inputs that are wanted
 
   State(Graph one, CompileSettings chosen, SharedUse use);
+  const Graph& graph() const {
+    std::call_once(has_graph, [&] {
+      if (!kept) kept = graph_again();
+    });
+    return *kept;
+  }
+  const composit::Ports& ports() const { return code.code().ports(); }
+  // How many results are outputs; mutations follow.
+  size_t outputs() const { return ports().results.size() - targets.size(); }
+
+ private:
+  const std::function<Graph()> graph_again;
+  mutable std::once_flag has_graph;
+  mutable std::optional<Graph> kept;
 };
 
 namespace {
@@ -50,13 +63,16 @@ namespace {
 bool is_differentiable(const LazyTensor& tensor) {
   return tensor && composit::is_differentiable(tensor.dtype());
 }
+bool is_differentiable(const composit::Type& type) {
+  return composit::is_defined(type) && composit::is_differentiable(type.dtype);
+}
 
-// A row-major tensor with the elements of `tensor`, which has to be of the type of `input`.
-at::Tensor argument_for(const LazyTensor& input, const at::Tensor& tensor,
+// A row-major tensor with the elements of `tensor`, which has to be of the type of this input.
+at::Tensor argument_for(const composit::Ports& ports, size_t input, const at::Tensor& tensor,
                         const std::string& name) {
-  const composit::Type& expected = input.type();
+  const composit::Type& expected = ports.inputs[input];
   const auto error = [&](const std::string& received) {
-    return UserError("[" + name + "] input '" + composit::input_name(*input.node) + "': expected " +
+    return UserError("[" + name + "] input '" + ports.input_names[input] + "': expected " +
                      composit::print(composit::tensor_type(expected.dtype, expected.sizes)) +
                      " in the CPU's memory, received " + received);
   };
@@ -69,8 +85,11 @@ at::Tensor argument_for(const LazyTensor& input, const at::Tensor& tensor,
   return tensor.resolve_conj().resolve_neg().contiguous();
 }
 
-at::Tensor zeros_of(const LazyTensor& output) {
-  return at::zeros(output.type().sizes, tracer::to_c10(output.dtype()));
+at::Tensor empty_of(const composit::Type& type) {
+  return at::empty(type.sizes, tracer::to_c10(type.dtype));
+}
+at::Tensor zeros_of(const composit::Type& type) {
+  return at::zeros(type.sizes, tracer::to_c10(type.dtype));
 }
 
 // By tensor: true if another one overlaps with its memory.
@@ -128,10 +147,11 @@ std::vector<size_t> targets_of(const Graph& graph) {
 }
 
 // The names of the wanted inputs' gradients.
-std::vector<std::string> gradient_names(const Graph& graph, const std::vector<bool>& wanted) {
+std::vector<std::string> gradient_names(const composit::Ports& ports,
+                                        const std::vector<bool>& wanted) {
   std::vector<std::string> names;
   for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) names.push_back(composit::input_name(*graph.inputs()[i].node) + "_gradient");
+    if (wanted[i]) names.push_back(ports.input_names[i] + "_gradient");
   return names;
 }
 
@@ -155,16 +175,19 @@ composit::CompileOptions compile_options(const CompileSettings& settings) {
 }
 
 CompiledGraph::State::State(Graph one, CompileSettings chosen, SharedUse use)
-    : graph(std::move(one)),
-      settings(std::move(chosen)),
+    : settings(std::move(chosen)),
       shared(use.code),
-      code(compiled(graph, settings, use), shared ? shared->preparations() : nullptr),
-      targets(targets_of(graph)) {}
+      code(compiled(one, settings, use), shared ? shared->preparations() : nullptr),
+      targets(targets_of(one)),
+      graph_again(std::move(use.graph_again)) {
+  if (!graph_again) kept = std::move(one);
+}
 
 CompiledGraph::CompiledGraph(Graph graph, CompileSettings settings, SharedUse shared)
     : state_(std::make_shared<State>(std::move(graph), std::move(settings), std::move(shared))) {}
 
-const Graph& CompiledGraph::graph() const { return state_->graph; }
+const Graph& CompiledGraph::graph() const { return state_->graph(); }
+const composit::Ports& CompiledGraph::ports() const { return state_->ports(); }
 const std::string& CompiledGraph::source() const { return state_->code.code().source(); }
 const std::vector<bool>& CompiledGraph::frozen() const { return state_->code.frozen(); }
 
@@ -172,13 +195,13 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
   const std::lock_guard lock(state_->mutex);
   const auto found = state_->vjps.find(wanted);
   if (found != state_->vjps.end()) return found->second;
-  if (wanted.size() != state_->graph.inputs().size())
+  if (wanted.size() != ports().inputs.size())
     throw UserError("[" + state_->settings.name + "] expected a choice for each of " +
-                    std::to_string(state_->graph.inputs().size()) + " inputs, received " +
+                    std::to_string(ports().inputs.size()) + " inputs, received " +
                     std::to_string(wanted.size()));
   CompileSettings settings = state_->settings;
   settings.name += "_vjp";
-  settings.results = gradient_names(state_->graph, wanted);
+  settings.results = gradient_names(ports(), wanted);
   composit::BackendChoice& backend = settings.backend;
   backend.options = backend_named(backend.name).for_derivative(std::move(backend.options));
   std::shared_ptr<SharedCode> shared;
@@ -188,10 +211,19 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
       for (composit::SizedGraph& one : shown) one.graph = vjp_graph(one.graph, wanted);
       return std::make_shared<SharedCode>(std::move(shown), settings);
     });
-  CompiledGraph derivative(vjp_graph(state_->graph, wanted), std::move(settings),
-                           {std::move(shared)});
+  CompiledGraph derivative(vjp_graph(graph(), wanted), std::move(settings), {std::move(shared)});
   state_->vjps.emplace(wanted, derivative);
   return derivative;
+}
+
+void CompiledGraph::pack(const std::vector<at::Tensor>& inputs) const {
+  check_count(inputs);
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> row_major(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (frozen()[i] && inputs[i].defined())
+      row_major[i] = argument_for(ports(), i, inputs[i], state_->settings.name);
+  state_->code.with(inputs, row_major);
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -201,14 +233,13 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
                                            const Start& start, bool updates,
                                            Profile* profile) const {
-  const Graph& graph = state_->graph;
   std::vector<at::Tensor> row_major, results;
   std::vector<composit::InputBuffer> from;
   row_major.reserve(inputs.size());
   from.reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_given = inputs[i].defined();
-    row_major.push_back(is_given ? argument_for(graph.inputs()[i], inputs[i], state_->settings.name)
+    row_major.push_back(is_given ? argument_for(ports(), i, inputs[i], state_->settings.name)
                                  : at::Tensor());
     from.emplace_back(is_given ? row_major.back().const_data_ptr() : nullptr);
   }
@@ -217,12 +248,11 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
     to.emplace_back(result.mutable_data_ptr());
     results.push_back(std::move(result));
   };
-  const auto empty = [](const LazyTensor& value) {
-    return at::empty(value.type().sizes, tracer::to_c10(value.dtype()));
-  };
-  for (const LazyTensor& output : graph.outputs()) {
-    if (output)
-      add(empty(output));
+  const std::vector<composit::Type>& types = ports().results;
+  const size_t outputs = state_->outputs();
+  for (size_t i = 0; i < outputs; ++i) {
+    if (composit::is_defined(types[i]))
+      add(empty_of(types[i]));
     else
       results.emplace_back();
   }
@@ -233,7 +263,7 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
     const bool in_place = updates && input.defined() && !overlap[target] &&
                           input.is_same(row_major[target]) && !input.is_inference() &&
                           state_->code.code().may_update(to.size());
-    add(in_place ? input : empty(graph.mutations()[i].value));
+    add(in_place ? input : empty_of(types[outputs + i]));
   }
   const std::shared_ptr<const composit::Code> code = state_->code.with(inputs, row_major);
   const auto run_from = [&](fl::Generator* generator) {
@@ -277,13 +307,12 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
     context->saved_data["called"] =
         c10::IValue::make_capsule(c10::make_intrusive<Called>(graph, before));
     variable_list results, constant;
-    const size_t outputs = graph.graph().outputs().size();
+    const size_t outputs = graph.state_->outputs();
     const std::vector<at::Tensor> all = graph.run(inputs, start, false);
     for (size_t i = 0; i < all.size(); ++i) {
       if (!all[i].defined()) continue;
       results.push_back(all[i]);
-      if (i >= outputs || !is_differentiable(graph.graph().outputs()[i]))
-        constant.push_back(all[i]);
+      if (i >= outputs || !is_differentiable(graph.ports().results[i])) constant.push_back(all[i]);
     }
     context->mark_non_differentiable(constant);
     return results;
@@ -299,10 +328,11 @@ struct CompiledGraph::Call : torch::autograd::Function<Call> {
     size_t next = 0;
     for (size_t i = 0; i < inputs.size(); ++i)
       wanted.push_back(inputs[i].defined() && context->needs_input_grad(next++) &&
-                       is_differentiable(graph.graph().inputs()[i]));
+                       is_differentiable(graph.ports().inputs[i]));
     next = 0;
-    for (const LazyTensor& output : graph.graph().outputs()) {
-      if (!output) continue;
+    for (size_t i = 0; i < graph.state_->outputs(); ++i) {
+      const composit::Type& output = graph.ports().results[i];
+      if (!composit::is_defined(output)) continue;
       const at::Tensor& cotangent = cotangents[next++];
       if (is_differentiable(output))
         inputs.push_back(cotangent.defined() ? cotangent : zeros_of(output));
@@ -332,9 +362,9 @@ std::vector<at::Tensor> CompiledGraph::operator()(const std::vector<at::Tensor>&
 }
 
 void CompiledGraph::check_count(const std::vector<at::Tensor>& inputs) const {
-  if (inputs.size() != graph().inputs().size())
+  if (inputs.size() != ports().inputs.size())
     throw UserError("[" + state_->settings.name + "] expected " +
-                    std::to_string(graph().inputs().size()) + " tensors, received " +
+                    std::to_string(ports().inputs.size()) + " tensors, received " +
                     std::to_string(inputs.size()));
 }
 
@@ -343,7 +373,7 @@ void CompiledGraph::expect_weights(const std::vector<at::Tensor>& inputs) const 
   for (size_t i = 0; i < frozen().size(); ++i)
     if (frozen()[i] && !inputs[i].defined())
       throw UserError("[" + state_->settings.name + "] the derivative takes '" +
-                      composit::input_name(*graph().inputs()[i].node) +
+                      ports().input_names[i] +
                       "', which is packed, and gone: keep the model or its capture while gradients "
                       "are taken");
 }
@@ -389,8 +419,8 @@ std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& input
     }
     defined = Call::apply(*this, start, given, at::TensorList(defined));
     size_t next = 0;
-    for (const LazyTensor& output : graph().outputs())
-      results.push_back(output ? defined[next++] : at::Tensor());
+    for (size_t i = 0; i < state_->outputs(); ++i)
+      results.push_back(composit::is_defined(ports().results[i]) ? defined[next++] : at::Tensor());
     results.insert(results.end(), defined.begin() + static_cast<std::ptrdiff_t>(next),
                    defined.end());
   } else {
@@ -398,7 +428,7 @@ std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& input
     results = run(inputs, start, true);
   }
   const at::NoGradGuard no_grad;
-  const size_t outputs = graph().outputs().size();
+  const size_t outputs = state_->outputs();
   for (size_t i = 0; i < state_->targets.size(); ++i) {
     const at::Tensor &target = inputs[state_->targets[i]], &value = results[outputs + i];
     if (value.is_same(target))

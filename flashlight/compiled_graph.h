@@ -11,12 +11,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "composit/ir/graph.h"
 #include "composit/op/options.h"
+#include "composit/op/ports.h"
 #include "flashlight/backends/cpp.h"
 #include "flashlight/backends/mosaic.h"
 #include "flashlight/backends/profile.h"
@@ -38,12 +40,17 @@ struct CompileSettings {
   std::vector<std::string> results = {};    // names of results; default: names of operations
 };
 
-class SharedCode;  // shared_code.h
+class SharedCode;   // shared_code.h
+class BoundInputs;  // bound_inputs.h
 
 // How a graph is compiled together with the same program at other sizes.
 struct SharedUse {
   std::shared_ptr<SharedCode> code = nullptr;  // with the same settings; by default there is none
   bool may_compile = true;  // false: CompilerWanted where a compiler would have to run
+  std::shared_ptr<BoundInputs> inputs = nullptr;  // of a capture: the tensors of the model
+  // Makes the graph again. Where it is given, the graph is not kept: calls do without it, and there
+  // is one for each size.
+  std::function<composit::Graph()> graph_again = nullptr;
 };
 
 class CompiledGraph {
@@ -54,6 +61,8 @@ class CompiledGraph {
 
   // The graph that it computes.
   const composit::Graph& graph() const;
+  // Its inputs and results, without the graph.
+  const composit::Ports& ports() const;
   // The C++ it was made of.
   const std::string& source() const;
   // By input: true for weights that the first call packs, and later ones only where they were
@@ -71,6 +80,9 @@ class CompiledGraph {
   // frozen inputs that are gone: in the first call, in one after another of them was written, and
   // in the backward.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const;
+
+  // Packs weights, as the first call does: of `inputs` those that are frozen are looked at.
+  void pack(const std::vector<at::Tensor>& inputs) const;
 
   // The derivative: it takes the inputs, then a cotangent per output of floating point or complex
   // dtype; it gives the gradients of the `wanted` inputs. Leaves out options that name values of

@@ -22,7 +22,7 @@ bool same_content(const std::vector<at::Tensor>& a, const std::vector<at::Tensor
 // True if a replay of `state`, on copies of the piece's inputs, gives the results of the piece and
 // leaves the same values in the inputs that it writes.
 bool replays_alike(const CaptureBase::State& state, const tracer::Recording& recording) {
-  std::vector<at::Tensor> inputs = state.bind(state.example_arguments);
+  std::vector<at::Tensor> inputs = state.bind(state.shown_arguments());
   std::vector<std::pair<size_t, at::Tensor>> left;  // index of the input, its tensor now
   for (const composit::Mutation& mutation : state.graph.mutations())
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -74,7 +74,7 @@ CaptureBase CaptureBase::excerpt(tracer::Recording& recording, FlatValues result
 bool CaptureBase::confirm_by(const CaptureBase& before, const tracer::Recording& recording) const {
   State& state = *state_;
   const bool other_content = !state.graph.mutations().empty() ||
-                             !same_content(state.example_arguments, before.now().example_arguments);
+                             !same_content(state.example_arguments, before.now().shown_arguments());
   if (!other_content || !composit::compare(before.graph(), state.graph).empty() ||
       !replays_alike(state, recording))
     return false;

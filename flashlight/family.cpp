@@ -165,25 +165,27 @@ FamilyBase::Case FamilyBase::case_of(const SizeValues& sizes) const {
 }
 
 CaptureBase FamilyBase::at(const SizeValues& sizes) const {
-  if (!composit::has_numbers(state_->cases)) return open_at(sizes);
-  return merged_at(state_->cases, state_->examples, sizes, numbers_now({}));
+  return composit::has_numbers(state_->cases) ? fresh_at(sizes) : open_at(sizes);
 }
 
 CaptureBase FamilyBase::open_at(const SizeValues& sizes) const {
   const std::lock_guard lock(state_->mutex);
   if (const auto found = state_->bound.find(sizes); found != state_->bound.end())
     return found->second;
-  const auto open = [&] {
-    const Case there = case_of(sizes);
-    return FamilyMaker::open(there.example, there.family,
-                             composit::bind_sizes(there.family, sizes));
-  };
-  const CaptureBase capture = !composit::has_numbers(state_->cases)
-                                  ? merged_at(state_->cases, state_->examples, sizes, {})
-                                  : open();
+  const CaptureBase capture = fresh_open_at(sizes);
   if (state_->bound.size() >= kMostBound) state_->bound.erase(state_->bound.begin());
   state_->bound.emplace(sizes, capture);
   return capture;
+}
+
+CaptureBase FamilyBase::fresh_at(const SizeValues& sizes) const {
+  return merged_at(state_->cases, state_->examples, sizes, numbers_now({}));
+}
+
+CaptureBase FamilyBase::fresh_open_at(const SizeValues& sizes) const {
+  if (!composit::has_numbers(state_->cases)) return fresh_at(sizes);
+  const Case there = case_of(sizes);
+  return FamilyMaker::open(there.example, there.family, composit::bind_sizes(there.family, sizes));
 }
 
 SizeValues FamilyBase::sizes_of_call(const std::vector<at::Tensor>& arguments) const {

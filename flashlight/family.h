@@ -99,6 +99,8 @@ class FamilyBase {
   // A capture at these sizes; made once. It has the present numbers in it, if there are any.
   // UserError outside of what was shown or checked.
   CaptureBase at(const composit::SizeValues& sizes) const;
+  // The same, made anew and not kept. Several threads may ask.
+  CaptureBase fresh_at(const composit::SizeValues& sizes) const;
 
   // The same family, for which these numbers are what the program has for them: `with({{"lr",
   // 0.05}})(x)`. The number of the call is "calls"; unless it is given, calls are counted.
@@ -164,6 +166,7 @@ class FamilyBase {
   struct Comparison;
   // A capture that waits for its numbers; made once.
   CaptureBase open_at(const composit::SizeValues& sizes) const;
+  CaptureBase fresh_open_at(const composit::SizeValues& sizes) const;
   Case case_number(size_t number) const;
   Case case_of(const composit::SizeValues& sizes) const;
   Comparison compared(const CaptureBase& there, composit::NumberValues numbers) const;

@@ -119,10 +119,15 @@ CaptureBase FamilyMaker::bound(const std::vector<CaptureBase>& examples, const G
   state->named = from.named;
   state->options = from.options;
   state->of_family = true;
-  for (size_t i = 0, next = 0; i < state->inputs.size(); ++i)
+  std::vector<composit::Dims> sizes;
+  for (size_t i = 0; i < state->inputs.size(); ++i)
     if (state->inputs[i].kind == composit::InputKind::user_input)
-      state->example_arguments.push_back(
-          resized(from.example_arguments.at(next++), graph.inputs()[i].sizes()));
+      sizes.push_back(graph.inputs()[i].sizes());
+  state->make_arguments = [shown = from.shown_arguments(), sizes = std::move(sizes)] {
+    std::vector<at::Tensor> arguments;
+    for (size_t i = 0; i < sizes.size(); ++i) arguments.push_back(resized(shown.at(i), sizes[i]));
+    return arguments;
+  };
   return CaptureBase(std::move(state));
 }
 
@@ -158,10 +163,13 @@ CaptureBase FamilyMaker::with_number_inputs(const CaptureBase& example,
   state->graph = Graph(std::move(parts));
   state->inputs = plain.now().inputs;
   state->of_family = true;
-  for (const std::string& name : names) {
+  for (const std::string& name : names)
     state->inputs.push_back({"number." + name, {}, composit::InputKind::user_input});
-    state->example_arguments.push_back(at::ones({}, at::kDouble));
-  }
+  state->make_arguments = [make = state->make_arguments, count = names.size()] {
+    std::vector<at::Tensor> arguments = make();
+    for (size_t i = 0; i < count; ++i) arguments.push_back(at::ones({}, at::kDouble));
+    return arguments;
+  };
   state->replayed = {state->graph, state->inputs, {}};
   return CaptureBase(state);
 }
@@ -237,7 +245,8 @@ std::shared_ptr<CaptureBase::State> FamilyMaker::without_graph(const CaptureBase
   state->grad = from.grad;
   state->arguments = from.arguments;
   state->results = from.results;
-  state->example_arguments = from.example_arguments;
+  if (!from.make_arguments) state->example_arguments = from.example_arguments;
+  state->make_arguments = from.make_arguments;
   state->example_results = from.example_results;
   state->example_generator = from.example_generator;
   state->borrows_memory = from.borrows_memory;

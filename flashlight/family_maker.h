@@ -16,6 +16,9 @@ namespace flashlight {
 class FamilyMaker {
  public:
   static const CaptureBase::State& inside(const CaptureBase& capture) { return capture.now(); }
+  static std::shared_ptr<const CaptureBase::State> shared(const CaptureBase& capture) {
+    return capture.shared();
+  }
   // The example's graph with what it leaves in `.grad`.
   static composit::Graph graph_of(const CaptureBase& capture) {
     return capture.now().replayed.graph;

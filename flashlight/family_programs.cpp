@@ -7,6 +7,9 @@
 
 #include "composit/family/number_inputs.h"
 #include "composit/ir/error.h"
+#include "composit/ir/side_by_side.h"
+#include "flashlight/bound_inputs.h"
+#include "flashlight/family_maker.h"
 #include "flashlight/shared_code.h"
 
 namespace flashlight {
@@ -16,8 +19,6 @@ using composit::SizeValues;
 using composit::UserError;
 
 namespace {
-
-using CaseNumbers = std::vector<size_t>;  // of cases
 
 // Graphs by which a backend prepares for all sizes. Each is planned, a tenth of a second for a
 // large model.
@@ -32,7 +33,8 @@ void expect_no_value_sizes(const composit::Cases& cases) {
 }
 
 // Graphs at sizes from the least to the greatest at which these cases are the ones.
-std::vector<composit::SizedGraph> shown_of(const FamilyBase& family, const CaseNumbers& numbers) {
+std::vector<composit::SizedGraph> shown_of(const FamilyBase& family,
+                                           const std::vector<size_t>& numbers) {
   const composit::Cases& cases = family.cases();
   const std::vector<std::string> names = family.number_names();
   std::vector<composit::SizedGraph> graphs;
@@ -50,6 +52,19 @@ std::vector<composit::SizedGraph> shown_of(const FamilyBase& family, const CaseN
   return graphs;
 }
 
+// What is compiled for these sizes.
+CaptureBase capture_at(const FamilyBase& family, const SizeValues& sizes) {
+  return composit::has_numbers(family.cases()) ? family.with_number_inputs_at(sizes)
+                                               : family.fresh_at(sizes);
+}
+
+std::vector<std::string> names_of(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const composit::LazyTensor& input : graph.inputs())
+    names.push_back(composit::input_name(*input.node));
+  return names;
+}
+
 }  // namespace
 
 FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size_t most)
@@ -61,30 +76,67 @@ FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size
 }
 FamilyPrograms::~FamilyPrograms() = default;
 
-std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const CaseNumbers& cases) {
-  std::shared_ptr<SharedCode>& shared = shared_[cases];
-  if (!shared) shared = std::make_shared<SharedCode>(shown_of(family_, cases), settings_);
-  return shared;
+FamilyPrograms::CaseNumbers FamilyPrograms::cases_at(const SizeValues& sizes) const {
+  return composit::shown_cases_at(family_.cases(), sizes);
 }
 
-std::shared_ptr<const CompiledCapture> FamilyPrograms::made(const SizeValues& sizes,
-                                                            SharedUse shared) {
-  const CaptureBase capture = !composit::has_numbers(family_.cases())
-                                  ? family_.at(sizes)
-                                  : family_.with_number_inputs_at(sizes);
-  auto code = std::make_shared<const CompiledCapture>(capture, settings_, std::move(shared));
-  programs_[sizes] = {code, ++uses_};
-  make_room();
+std::shared_ptr<const CompiledCapture> FamilyPrograms::found(const SizeValues& sizes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = programs_.find(sizes);
+  if (found == programs_.end()) return nullptr;
+  found->second.last_use = ++uses_;
+  return found->second.code;
+}
+
+std::shared_ptr<SharedCode> FamilyPrograms::found_shared(const CaseNumbers& cases) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = shared_.find(cases);
+  return found == shared_.end() ? nullptr : found->second.code;
+}
+
+std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const CaseNumbers& cases) {
+  if (auto known = found_shared(cases)) return known;
+  auto code = std::make_shared<SharedCode>(shown_of(family_, cases), settings_);
+  const std::lock_guard lock(mutex_);
+  shared_[cases].code = code;
   return code;
 }
 
-std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& sizes) {
+// Programs of other sizes take the same tensors, so they are looked up once.
+std::shared_ptr<BoundInputs> FamilyPrograms::inputs_for(const CaseNumbers& cases,
+                                                        const CaptureBase& capture) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = programs_.find(sizes); found != programs_.end()) {
-    found->second.last_use = ++uses_;
-    return found->second.code;
+  Shared& shared = shared_[cases];
+  std::vector<std::string> names = names_of(capture.graph());
+  if (!shared.inputs) {
+    shared.inputs = BoundInputs::of(FamilyMaker::shared(capture));
+    shared.names = std::move(names);
+    return shared.inputs;
   }
-  return made(sizes, {shared_for(composit::shown_cases_at(family_.cases(), sizes))});
+  return names == shared.names ? shared.inputs : nullptr;
+}
+
+std::shared_ptr<const CompiledCapture> FamilyPrograms::made(const SizeValues& sizes,
+                                                            const CaseNumbers& cases,
+                                                            SharedUse shared) {
+  const CaptureBase capture = capture_at(family_, sizes);
+  shared.inputs = inputs_for(cases, capture);
+  shared.graph_again = [family = family_, sizes] { return capture_at(family, sizes).graph(); };
+  const auto code = std::make_shared<const CompiledCapture>(capture, settings_, std::move(shared));
+  const std::lock_guard lock(mutex_);
+  Program& program = programs_.try_emplace(sizes, Program{code}).first->second;
+  program.last_use = ++uses_;
+  const auto kept = program.code;
+  make_room();
+  return kept;
+}
+
+std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& sizes) {
+  if (auto known = found(sizes)) return known;
+  const std::lock_guard lock(making_);
+  if (auto known = found(sizes)) return known;
+  const CaseNumbers cases = cases_at(sizes);
+  return made(sizes, cases, {shared_for(cases)});
 }
 
 FlatValues FamilyPrograms::call(const FlatValues& arguments,
@@ -101,16 +153,14 @@ FlatValues FamilyPrograms::call(const FlatValues& arguments,
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues& sizes) {
-  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (auto known = found(sizes)) return known;
+  const std::unique_lock lock(making_, std::try_to_lock);
   if (!lock) return nullptr;
-  if (const auto found = programs_.find(sizes); found != programs_.end()) {
-    found->second.last_use = ++uses_;
-    return found->second.code;
-  }
-  const auto shared = shared_.find(composit::shown_cases_at(family_.cases(), sizes));
-  if (shared == shared_.end()) return nullptr;
+  const CaseNumbers cases = cases_at(sizes);
+  const auto shared = found_shared(cases);
+  if (shared == nullptr) return nullptr;
   try {
-    return made(sizes, {shared->second, /*may_compile=*/false});
+    return made(sizes, cases, {shared, /*may_compile=*/false});
   } catch (const CompilerWanted&) {
     return nullptr;
   }
@@ -119,11 +169,39 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues&
 void FamilyPrograms::prepare() {
   std::set<CaseNumbers> all;
   for (const SizeValues& sizes : composit::grid_of(composit::hull_of(family_.cases())))
-    all.insert(composit::shown_cases_at(family_.cases(), sizes));
+    all.insert(cases_at(sizes));
   for (const CaseNumbers& cases : all) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(making_);
     shared_for(cases);
   }
+}
+
+std::vector<SizeValues> FamilyPrograms::sizes_ahead() const {
+  std::vector<SizeValues> all = composit::grid_of(composit::hull_of(family_.cases()));
+  if (all.size() > most_) all.resize(most_);
+  return all;
+}
+
+size_t FamilyPrograms::prepare_sizes(const std::vector<SizeValues>& sizes, bool may_compile) {
+  std::vector<std::shared_ptr<const CompiledCapture>> all(sizes.size());
+  const auto make = [&](size_t i) {
+    all[i] = found(sizes[i]);
+    if (all[i] == nullptr) try {
+        const CaseNumbers cases = cases_at(sizes[i]);
+        auto shared = found_shared(cases);
+        if (shared == nullptr) {
+          const std::lock_guard lock(making_);
+          shared = shared_for(cases);
+        }
+        all[i] = made(sizes[i], cases, {shared, may_compile});
+      } catch (const UserError&) {  // a call at these sizes will say so
+      }
+  };
+  composit::side_by_side(sizes.size(), make, /*few=*/2);
+  std::erase(all, nullptr);
+  // One after the other: what one has packed others take.
+  for (const auto& one : all) one->pack();
+  return all.size();
 }
 
 void FamilyPrograms::make_room() {
@@ -141,13 +219,14 @@ std::string FamilyPrograms::source() {
   prepare();
   const std::lock_guard lock(mutex_);
   std::string all;
-  for (const auto& [cases, shared] : shared_) all += (all.empty() ? "" : "\n") + shared->source();
+  for (const auto& [cases, shared] : shared_)
+    all += (all.empty() ? "" : "\n") + shared.code->source();
   return all;
 }
 size_t FamilyPrograms::compilations() const {
   const std::lock_guard lock(mutex_);
   size_t count = 0;
-  for (const auto& [cases, shared] : shared_) count += shared->compilations();
+  for (const auto& [cases, shared] : shared_) count += shared.code->compilations();
   return count;
 }
 

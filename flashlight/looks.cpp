@@ -57,7 +57,7 @@ Looks::Looks(TracedProgram program, StatePtr first, std::unique_ptr<Recording> r
   current_ = &versions_.back();
   const CaptureBase::State& state = *current();
   streak_.push_back(state.replayed.graph);
-  for (const at::Tensor& argument : state.example_arguments)
+  for (const at::Tensor& argument : state.shown_arguments())
     contents_.push_back(digest_of_memory(argument));
   varied_.resize(contents_.size());
   note_flags();
@@ -351,7 +351,7 @@ std::string Looks::another_tensor(const LookRun& run) const {
 
 // True if an argument, or state that the program writes, had another content than before.
 bool Looks::note_content(const LookRun& run) {
-  const auto& examples = run.state->example_arguments;
+  const auto& examples = run.state->shown_arguments();
   bool varied = examples.empty();
   for (size_t i = 0; i < examples.size() && i < varied_.size(); ++i) {
     if (digest_of_memory(examples[i]) != contents_[i]) varied_[i] = true;

@@ -36,7 +36,8 @@ PreparedCode::PreparedCode(composit::Compiled code, std::shared_ptr<SharedPrepar
 
 bool PreparedCode::is_known(const std::vector<at::Tensor>& given, size_t place) const {
   const at::Tensor& tensor = given[frozen_[place]];
-  return tensor.defined() ? versions_[place].is_of(tensor) : versions_[place].is_last();
+  const Version& version = versions_->at(place);
+  return tensor.defined() ? version.is_of(tensor) : version.is_last();
 }
 
 // All packed weights are packed in one call.
@@ -52,44 +53,64 @@ void PreparedCode::expect_all(const std::vector<at::Tensor>& given, size_t chang
                             "change");
 }
 
+PreparedCode::Versions PreparedCode::versions_of(const std::vector<at::Tensor>& given) const {
+  Versions versions;
+  for (const size_t input : frozen_)
+    if (given[input].defined()) versions.emplace_back(given[input]);  // else an error follows
+  return versions;
+}
+
 void PreparedCode::prepare(const std::vector<at::Tensor>& given,
                            const std::vector<at::Tensor>& row_major) const {
   prepared_.reset();  // before there is another one
-  versions_.clear();
-  std::vector<composit::Array> weights(given.size());
-  for (const size_t input : frozen_) {
-    if (!given[input].defined()) continue;  // an error below
-    versions_.emplace_back(given[input]);
-    // If writes are not counted, only the lack of an owner shows that there are none.
-    weights[input] = tracer::to_array(versions_.back().is_counted() ? row_major[input].detach()
-                                                                    : row_major[input].clone());
+  versions_.reset();
+  SharedPreparations::Known others;
+  if (shared_ != nullptr) others = shared_->of(frozen_, given);
+  versions_ =
+      others.versions ? others.versions : std::make_shared<const Versions>(versions_of(given));
+  if (!others.codes.empty()) prepared_ = code_->prepare_like(others.codes);
+  if (prepared_ == nullptr) {
+    std::vector<composit::Array> weights(given.size());
+    for (const size_t input : frozen_) {
+      if (!given[input].defined()) continue;
+      // If writes are not counted, only the lack of an owner shows that there are none.
+      const bool is_counted = Version(given[input]).is_counted();
+      weights[input] =
+          tracer::to_array(is_counted ? row_major[input].detach() : row_major[input].clone());
+    }
+    prepared_ = code_->prepare_beside(weights, others.codes);
   }
-  const composit::Code::Codes others =
-      shared_ == nullptr ? composit::Code::Codes() : shared_->of(frozen_, given);
-  if (!others.empty()) prepared_ = code_->prepare_like(others);
-  if (prepared_ == nullptr) prepared_ = code_->prepare_beside(weights, others);
   if (shared_ != nullptr) shared_->add(prepared_, versions_);
 }
 
-composit::Code::Codes SharedPreparations::of(const std::vector<size_t>& frozen,
-                                             const std::vector<at::Tensor>& given) {
+SharedPreparations::Known SharedPreparations::of(const std::vector<size_t>& frozen,
+                                                 const std::vector<at::Tensor>& given) {
   const std::lock_guard lock(mutex_);
-  composit::Code::Codes codes;
-  for (const One& one : all_) {
-    std::shared_ptr<const composit::Code> code = one.code.lock();
-    bool is_same = code != nullptr && one.versions.size() == frozen.size();
+  for (const Group& group : groups_) {
+    bool is_same = group.versions->size() == frozen.size();
     for (size_t i = 0; is_same && i < frozen.size(); ++i)
-      is_same = given[frozen[i]].defined() && one.versions[i].is_of(given[frozen[i]]);
-    if (is_same) codes.push_back(std::move(code));
+      is_same = given[frozen[i]].defined() && group.versions->at(i).is_of(given[frozen[i]]);
+    if (!is_same) continue;
+    Known known = {group.versions, {}};
+    for (const auto& one : group.codes)
+      if (std::shared_ptr<const composit::Code> code = one.lock())
+        known.codes.push_back(std::move(code));
+    return known;
   }
-  return codes;
+  return {};
 }
 
-void SharedPreparations::add(std::shared_ptr<const composit::Code> code,
-                             std::vector<Version> versions) {
+void SharedPreparations::add(std::shared_ptr<const composit::Code> code, const Versions& versions) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(all_, [](const One& one) { return one.code.expired(); });
-  all_.push_back({std::move(code), std::move(versions)});
+  for (Group& group : groups_)
+    std::erase_if(group.codes, [](const auto& one) { return one.expired(); });
+  std::erase_if(groups_, [&](const Group& group) {
+    return group.codes.empty() && group.versions != versions;
+  });
+  auto group = std::find_if(groups_.begin(), groups_.end(),
+                            [&](const Group& one) { return one.versions == versions; });
+  if (group == groups_.end()) group = groups_.insert(groups_.end(), {versions, {}});
+  group->codes.push_back(std::move(code));
 }
 
 std::shared_ptr<const composit::Code> PreparedCode::with(

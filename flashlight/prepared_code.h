@@ -52,6 +52,8 @@ class PreparedCode {
     c10::VariableVersion counter_;  // of writes, shared by all that have this memory
     uint32_t writes_;
   };
+  using Versions = std::vector<Version>;
+  Versions versions_of(const std::vector<at::Tensor>& given) const;
   bool is_known(const std::vector<at::Tensor>& given, size_t place) const;
   void expect_all(const std::vector<at::Tensor>& given, size_t changed) const;
   void prepare(const std::vector<at::Tensor>& given,
@@ -64,7 +66,7 @@ class PreparedCode {
   std::vector<bool> is_frozen_;
   std::vector<size_t> frozen_;  // those inputs
   mutable std::mutex mutex_;
-  mutable std::vector<Version> versions_;  // of frozen_, at the last preparation
+  mutable std::shared_ptr<const Versions> versions_;  // of frozen_, at the last preparation
   mutable std::shared_ptr<const composit::Code> prepared_;
 };
 
@@ -72,18 +74,22 @@ class PreparedCode {
 class SharedPreparations {
  private:
   friend class PreparedCode;
-  using Version = PreparedCode::Version;
-  struct One {
-    std::weak_ptr<const composit::Code> code;
-    std::vector<Version> versions;
+  using Versions = std::shared_ptr<const PreparedCode::Versions>;
+  struct Group {
+    Versions versions;
+    std::vector<std::weak_ptr<const composit::Code>> codes;
   };
-
-  // Code that was prepared from these tensors by input, of which the `frozen` ones matter.
-  composit::Code::Codes of(const std::vector<size_t>& frozen, const std::vector<at::Tensor>& given);
-  void add(std::shared_ptr<const composit::Code> code, std::vector<Version> versions);
+  // What was prepared from tensors of the same versions.
+  struct Known {
+    Versions versions;  // nullptr: nothing
+    composit::Code::Codes codes;
+  };
+  // By input, of which the `frozen` ones matter.
+  Known of(const std::vector<size_t>& frozen, const std::vector<at::Tensor>& given);
+  void add(std::shared_ptr<const composit::Code> code, const Versions& versions);
 
   std::mutex mutex_;
-  std::vector<One> all_;
+  std::vector<Group> groups_;
 };
 
 }  // namespace flashlight

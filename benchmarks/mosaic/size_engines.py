@@ -154,7 +154,7 @@ def family(case, onnx, backend="mosaic"):
     family = flashlight.trace_family(case.model(), lambda **sizes: case.inputs(**sizes),
                                      sizes={name: (low, high, case.step) for name, (low, high) in case.sizes.items()})
     fast = family.compile(backend, threads=torch.get_num_threads())
-    fast(*case.inputs(**{name: low for name, (low, _) in case.sizes.items()}))
+    fast.prepare()
     return fast
 
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "composit/ir/error.h"
@@ -91,7 +92,31 @@ class Unifier {
     equal("kinds of function", &Routine::is_loop_body);
     equal("kinds of function", &Routine::in_parts);
     equal("lengths of loops", &Routine::most_steps_in_loop);
-    for (const ValueId value : unified_.functions[i].values.ids()) same_value(i, value);
+    const std::set<ValueId> read = values_read(i);
+    for (const ValueId value : unified_.functions[i].values.ids()) {
+      same_value(i, value);
+      // A number that stands in statements is no value that is read.
+      if (read.contains(value)) same_constant(i, value);
+    }
+  }
+  // By a step, or as a result, in some program.
+  std::set<ValueId> values_read(FunctionId i) const {
+    std::set<ValueId> all;
+    for (const Program& one : programs_) {
+      const Routine& function = one.functions[i];
+      all.insert(function.inputs.begin(), function.inputs.end());
+      all.insert(function.results.begin(), function.results.end());
+      for (const Step& step : function.steps)
+        for (const ValueId value : reads(step)) all.insert(value);
+    }
+    return all;
+  }
+  void same_constant(FunctionId i, ValueId value) {
+    where_ = named(i, value);
+    same("constants", [&](const Program& one) {
+      const Array& constant = one.functions[i].values[value].constant;
+      return constant.defined() ? constant.content_hash() : composit::Hash();
+    });
   }
   std::string named(FunctionId i, ValueId value) const {
     const Routine& function = unified_.functions[i];
@@ -112,10 +137,6 @@ class Unifier {
       if (composit::is_contiguous(type)) type.strides.clear();
       type.sizes.clear();
       return type;
-    });
-    same("constants", [&](const Program& one) {
-      const Array& constant = get(one).constant;
-      return constant.defined() ? constant.content_hash() : composit::Hash();
     });
   }
 

@@ -103,11 +103,14 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
     const auto source = std::make_shared<const Source>(std::move(emitted[i]));
     const auto runner =
         library_runner(library, *source, plans[i].prepared_bytes, thread_count(threads));
-    all.emplace_back(std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
-        Kernels{.runner = runner,
-                .source = source,
-                .plan = std::move(plans[i]),
-                .arenas = std::make_shared<package::ArenaPool>()})));
+    const auto plan = std::make_shared<const Plan>(std::move(plans[i]));
+    all.emplace_back(std::make_shared<const MosaicCode>(
+        plan->ports,
+        std::make_shared<const Kernels>(Kernels{.runner = runner,
+                                                .source = source,
+                                                .calls = CallPlan(*plan),
+                                                .arenas = std::make_shared<package::ArenaPool>(),
+                                                .plan = plan})));
   }
   return all;
 }
@@ -115,7 +118,8 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
 const Plan& plan_of(const composit::Code& code) {
   const auto* const made = dynamic_cast<const MosaicCode*>(&code);
   COMPOSIT_ASSERT(made != nullptr, "code of mosaic");
-  return made->plan();
+  COMPOSIT_ASSERT(made->plan() != nullptr, "code of one graph");
+  return *made->plan();
 }
 
 }  // namespace flashlight::mosaic

@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "composit/ir/scope.h"
+#include "composit/ir/side_by_side.h"
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/kernels/border.h"
 #include "flashlight/mosaic/kernels/forms.h"
-#include "flashlight/mosaic/side_by_side.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
@@ -184,8 +184,8 @@ class Emitter {
     if (timed) code += statement("fl::start_times(team, times);");
     std::vector<KernelText> texts;
     texts.resize(kernels.size());
-    side_by_side(kernels.size(),
-                 [&](size_t i) { texts[i] = kernels[i].form->write(plan_, kernels[i]); });
+    composit::side_by_side(kernels.size(),
+                           [&](size_t i) { texts[i] = kernels[i].form->write(plan_, kernels[i]); });
     std::string module;
     int number = 0;
     for (size_t i = 0; i < kernels.size(); ++i) {

@@ -11,9 +11,23 @@ using composit::Array;
 using composit::Buffers;
 using composit::InputBuffers;
 
-MosaicCode::MosaicCode(std::shared_ptr<const Kernels> kernels,
+CallPlan::CallPlan(const Plan& plan) : arena_bytes(static_cast<size_t>(plan.arena_bytes)) {
+  const loops::Routine& routine = plan.routine;
+  for (const ValueId input : routine.inputs) frozen.push_back(plan.frozen[input]);
+  for (size_t i = 0; i < routine.results.size(); ++i) {
+    const auto update = plan.updates.find(routine.results[i]);
+    if (update == plan.updates.end()) continue;
+    const auto input = std::find(routine.inputs.begin(), routine.inputs.end(), update->second);
+    updates.emplace(
+        i, Update{.input = static_cast<size_t>(input - routine.inputs.begin()),
+                  .is_over_it = plan.in_place.contains(routine.results[i]),
+                  .bytes = static_cast<size_t>(routine.values[update->second].type.nbytes())});
+  }
+}
+
+MosaicCode::MosaicCode(composit::Ports ports, std::shared_ptr<const Kernels> kernels,
                        std::shared_ptr<const Prepared> prepared)
-    : GeneratedCode(kernels->plan.ports, kernels->source),
+    : GeneratedCode(std::move(ports), kernels->source),
       kernels_(std::move(kernels)),
       prepared_(std::move(prepared)) {}
 
@@ -24,12 +38,11 @@ const std::string& MosaicCode::source() const {
 }
 
 bool MosaicCode::is_frozen(size_t input) const {
-  return loops::contains(kernels_->source->weights, input) &&
-         plan().frozen[plan().routine.inputs[input]];
+  return loops::contains(kernels_->source->weights, input) && kernels_->calls.frozen[input];
 }
 
 bool MosaicCode::may_update(size_t result) const {
-  return plan().updates.contains(plan().routine.results[result]);
+  return kernels_->calls.updates.contains(result);
 }
 
 std::shared_ptr<const composit::Code> MosaicCode::prepare(const std::vector<Array>& weights) const {
@@ -48,14 +61,14 @@ PreparedList MosaicCode::prepared_by(const Codes& codes) {
 std::shared_ptr<const composit::Code> MosaicCode::prepare_beside(const std::vector<Array>& weights,
                                                                  const Codes& others) const {
   return std::make_shared<const MosaicCode>(
-      kernels_,
+      ports(), kernels_,
       std::make_shared<const Prepared>(mosaic::prepare(preparing(), weights, prepared_by(others))));
 }
 
 std::shared_ptr<const composit::Code> MosaicCode::prepare_like(const Codes& others) const {
   std::optional<Prepared> prepared = mosaic::prepare_like(preparing(), prepared_by(others));
   if (!prepared) return nullptr;
-  return std::make_shared<const MosaicCode>(kernels_,
+  return std::make_shared<const MosaicCode>(ports(), kernels_,
                                             std::make_shared<const Prepared>(std::move(*prepared)));
 }
 
@@ -79,23 +92,17 @@ void MosaicCode::run_timed(InputBuffers inputs, Buffers results, fl::Generator* 
   COMPOSIT_ASSERT(prepared_, "code is prepared before it is run");
   call(inputs, results, generator, [&](const package::Pointers& at) {
     copy_updated(inputs, results);
-    const package::ArenaPool::Loan arena =
-        kernels_->arenas->take(static_cast<size_t>(plan().arena_bytes));
+    const package::ArenaPool::Loan arena = kernels_->arenas->take(kernels_->calls.arena_bytes);
     return kernels_->runner->run(at, *prepared_, arena.get(), times);
   });
 }
 
 // A result that is written over an input in memory of its own is written over a copy of the input.
 void MosaicCode::copy_updated(InputBuffers inputs, Buffers results) const {
-  const loops::Routine& routine = plan().routine;
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!may_update(i) || !plan().in_place.contains(routine.results[i])) continue;
-    const ValueId value = plan().updates.at(routine.results[i]);
-    const auto input = std::find(routine.inputs.begin(), routine.inputs.end(), value);
-    const void* from =
-        plan().ports.given(static_cast<size_t>(input - routine.inputs.begin()), inputs);
-    if (from != results[i].data)
-      std::memcpy(results[i].data, from, static_cast<size_t>(routine.values[value].type.nbytes()));
+  for (const auto& [result, update] : kernels_->calls.updates) {
+    if (!update.is_over_it) continue;
+    const void* from = ports().given(update.input, inputs);
+    if (from != results[result].data) std::memcpy(results[result].data, from, update.bytes);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,20 +19,36 @@
 
 namespace flashlight::mosaic {
 
+// What calls need of a plan.
+struct CallPlan {
+  explicit CallPlan(const Plan& plan);
+  // A result that is an input's new value and may be written in its memory.
+  struct Update {
+    size_t input;     // of the graph
+    bool is_over_it;  // the kernel that writes it reads the input in the same memory
+    size_t bytes;
+  };
+  std::map<size_t, Update> updates;  // by result
+  std::vector<bool> frozen;          // by input of the routine
+  size_t arena_bytes;
+};
+
 // The part of the code that is the same for all sets of weights.
 struct Kernels {
   std::shared_ptr<const Runner> runner;
   std::shared_ptr<const Source> source;
-  Plan plan;  // without what only its text is made of
+  CallPlan calls;
   std::shared_ptr<package::ArenaPool> arenas;
+  std::shared_ptr<const Plan> plan =
+      nullptr;  // whole; of a program that is the only one of its text
   // The text, where the source has none.
   std::function<std::string()> text = {};
 };
 
 class MosaicCode : public package::GeneratedCode {
  public:
-  explicit MosaicCode(std::shared_ptr<const Kernels> kernels,
-                      std::shared_ptr<const Prepared> prepared = nullptr);
+  MosaicCode(composit::Ports ports, std::shared_ptr<const Kernels> kernels,
+             std::shared_ptr<const Prepared> prepared = nullptr);
 
   bool is_frozen(size_t input) const override;
   bool may_update(size_t result) const override;
@@ -48,12 +65,12 @@ class MosaicCode : public package::GeneratedCode {
   Profile profile(composit::InputBuffers inputs, composit::Buffers results,
                   fl::Generator* generator) const override;
 
-  const Plan& plan() const { return kernels_->plan; }
+  const std::shared_ptr<const Plan>& plan() const { return kernels_->plan; }
 
  private:
   static PreparedList prepared_by(const Codes& codes);
   Preparing preparing() const {
-    return {plan(), *kernels_->source, kernels_->source->constants, *kernels_->runner};
+    return {ports(), kernels_->calls.frozen, *kernels_->source, *kernels_->runner};
   }
   void run_timed(composit::InputBuffers inputs, composit::Buffers results, fl::Generator* generator,
                  int64_t* times) const;

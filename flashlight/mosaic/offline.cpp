@@ -4,6 +4,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/hash.h"
+#include "flashlight/mosaic/mosaic_code.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/package/program_folder.h"
 #include "flashlight/package/shipped.h"
@@ -85,7 +86,9 @@ Packed packed(const std::vector<Array>& weights, const Plan& plan, const std::st
   const toolchain::Library library = build({source}, {"-march=" + march});
   const auto runner = library_runner(library, source, preparing.prepared_bytes, thread_count(0));
   const std::shared_ptr<std::byte> memory =
-      prepare({preparing, source, source.constants, *runner}, weights).memory[0].first;
+      prepare({preparing.ports, CallPlan(preparing).frozen, source, *runner}, weights)
+          .memory[0]
+          .first;
   packed.memory = {composit::tensor_type(composit::DType::uint8, {plan.prepared_bytes}), memory,
                    memory.get()};
   return packed;

@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "composit/ir/side_by_side.h"
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/kernels/forms.h"
-#include "flashlight/mosaic/side_by_side.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
 
@@ -64,7 +64,7 @@ class StepsWriter {
  private:
   std::vector<OpenStep> steps(const std::vector<Kernel>& kernels, const char* part) {
     std::vector<KernelText> texts(kernels.size());
-    side_by_side(kernels.size(), [&](size_t i) {
+    composit::side_by_side(kernels.size(), [&](size_t i) {
       const text::OpenNumbers open;
       texts[i] = kernels[i].form->write(plan_, kernels[i]);
     });

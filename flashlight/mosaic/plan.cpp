@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "composit/ir/error.h"
+#include "composit/ir/side_by_side.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/equal_steps.h"
@@ -16,7 +17,6 @@
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/products.h"
 #include "flashlight/mosaic/plan_form.h"
-#include "flashlight/mosaic/side_by_side.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -182,7 +182,7 @@ class Planner {
     const Table<StepId, Step>& steps = plan_.routine.steps;
     Table<StepId, std::optional<Product>> products(steps.size());
     Table<StepId, StepKey> keys(steps.size());
-    side_by_side(steps.size(), [&](size_t i) {
+    composit::side_by_side(steps.size(), [&](size_t i) {
       if (const auto* nest = std::get_if<loops::Nest>(&steps[StepId(i)]))
         keys[StepId(i)] = step_key(plan_.routine, *nest, is_frozen);
     });
@@ -192,11 +192,11 @@ class Planner {
       if (!is_nest(i)) continue;
       (first.try_emplace(keys[i].hash, i).second ? different : others).push_back(i);
     }
-    side_by_side(different.size(), [&](size_t i) {
+    composit::side_by_side(different.size(), [&](size_t i) {
       const StepId step = different[i];
       products[step] = product_of(plan_.routine, std::get<loops::Nest>(steps[step]), is_frozen);
     });
-    side_by_side(others.size(), [&](size_t i) {
+    composit::side_by_side(others.size(), [&](size_t i) {
       const StepId step = others[i], like = first.at(keys[step].hash);
       if (products[like])
         products[step] = with_values(*products[like], keys[like].values, keys[step].values);

@@ -54,18 +54,17 @@ namespace {
 
 // True if weight number `place` keeps the value that it has at preparation.
 bool is_frozen(const Preparing& of, size_t place) {
-  return !of.constants[place].defined() &&
-         of.plan.frozen[of.plan.routine.inputs[of.source.weights[place]]];
+  return !of.source.constants[place].defined() && of.frozen[of.source.weights[place]];
 }
 
 // The value of a weight: a constant, or by input of the graph.
 Array value_of(const Preparing& of, size_t place, const std::vector<Array>& weights) {
   const size_t input = of.source.weights[place];
-  if (!is_frozen(of, place)) return of.constants[place];
+  if (!is_frozen(of, place)) return of.source.constants[place];
   if (input >= weights.size() || !weights[input].defined())
-    throw UserError("[" + of.source.name + "] '" + of.plan.ports.input_names[input] +
+    throw UserError("[" + of.source.name + "] '" + of.ports.input_names[input] +
                     "' has no value to be compiled with");
-  of.plan.ports.check(input, weights[input]);
+  of.ports.check(input, weights[input]);
   return weights[input].contiguous();
 }
 
@@ -98,12 +97,14 @@ std::optional<Prepared> prepare_like(const Preparing& of, const PreparedList& ot
   Prepared prepared;
   if (!of.runner.take(others, prepared.memory)) return std::nullopt;
   for (size_t i = 0; i < of.source.weights.size(); ++i) {
-    Array value = of.constants[i];
+    Array value = of.source.constants[i];
     if (is_frozen(of, i) && of.source.is_read_by_run[i]) {
-      for (const auto& other : others)
-        if (const auto found = other->frozen.find(of.source.weights[i]);
-            found != other->frozen.end())
-          value = found->second;
+      for (const auto& other : others) {
+        const auto found = other->frozen.find(of.source.weights[i]);
+        if (found == other->frozen.end()) continue;
+        value = found->second;
+        break;
+      }
       if (!value.defined()) return std::nullopt;
     }
     keep(of, i, value, prepared);

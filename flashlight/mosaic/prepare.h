@@ -2,7 +2,7 @@
 //
 //   const toolchain::Library library = build({emit(plan, "bert")}, {});
 //   const auto runner = library_runner(library, source, plan.prepared_bytes, threads);
-//   const Prepared prepared = prepare({plan, source, source.constants, *runner}, weights);
+//   const Prepared prepared = prepare({plan.ports, frozen, source, *runner}, weights);
 //   prepared.memory;     // packed panels, what only weights decide
 #pragma once
 
@@ -27,9 +27,9 @@ toolchain::Library build(const std::vector<Source>& programs,
 int thread_count(int threads);
 
 struct Preparing {
-  const Plan& plan;
+  const composit::Ports& ports;     // of the program
+  const std::vector<bool>& frozen;  // by input of the routine
   const Source& source;
-  const std::vector<composit::Array>& constants;  // as Source::constants
   const Runner& runner;
 };
 // `weights`: by input of the graph. UserError where one that is frozen has no value, or one of

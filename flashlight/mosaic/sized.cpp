@@ -1,8 +1,10 @@
 #include "flashlight/mosaic/sized.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <utility>
 
 #include "composit/io/log.h"
@@ -41,17 +43,6 @@ bool has_sizes_of(const Plan& plan, const Graph& graph) {
   return same(plan.ports.inputs, ports.inputs) && same(plan.ports.results, ports.results);
 }
 
-// What a call needs.
-Plan without_steps(Plan plan) {
-  plan.routine.steps = {};
-  plan.functions = {};
-  plan.schedules = {};
-  plan.layouts = {};
-  plan.prepare = {};
-  plan.run = {};
-  return plan;
-}
-
 class Sized : public composit::SizedCode {
  public:
   Sized(const std::vector<Graph>& shown, PlanOptions options, int threads,
@@ -76,36 +67,45 @@ class Sized : public composit::SizedCode {
   }
 
   Compiled at(const Graph& graph) override {
-    const std::lock_guard lock(mutex_);
     if (is_closed_) return fixed(graph);
-    Written there = written_at(graph);
+    const Written there = written_at(graph);
     check_buffers(there.plan);
-    std::optional<ReadySteps> steps = texts_.find(there.program);
+    std::optional<ReadySteps> steps = found(there.program);
     if (!steps) {
-      texts_.see(there.program);
-      look_near(graph, there.program);
-      compile({&there.program});
-      if (is_closed_) return fixed(graph);
-      steps = texts_.find(there.program);
-      COMPOSIT_ASSERT(steps, "steps that are compiled are found");
+      const std::lock_guard lock(mutex_);
+      steps = texts_.find(there.program);  // another thread was faster
+      if (!steps) {
+        texts_.see(there.program);
+        look_near(graph, there.program);
+        compile({&there.program});
+        if (!is_closed_) steps = texts_.find(there.program);
+      }
     }
-    return code_of(std::move(there), std::move(*steps));
+    return steps ? code_of(there, *steps) : fixed(graph);
   }
   std::optional<Compiled> at_once(const Graph& graph) override {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock || is_closed_) return std::nullopt;  // a compiler is running, or has to
-    Written there = written_at(graph);
-    std::optional<ReadySteps> steps = texts_.find(there.program);
+    if (is_closed_) return std::nullopt;  // a compiler has to run
+    {
+      const std::shared_lock lock(mutex_, std::try_to_lock);
+      if (!lock) return std::nullopt;  // one is running
+    }
+    const Written there = written_at(graph);
+    const std::optional<ReadySteps> steps = found(there.program);
     if (!steps) return std::nullopt;
     check_buffers(there.plan);
-    return code_of(std::move(there), std::move(*steps));
+    return code_of(there, *steps);
   }
   size_t compilations() const override {
-    const std::lock_guard lock(mutex_);
+    const std::shared_lock lock(mutex_);
     return texts_.compilations() + fixed_;
   }
 
  private:
+  std::optional<ReadySteps> found(const OpenProgram& program) const {
+    const std::shared_lock lock(mutex_);
+    return texts_.find(program);
+  }
+
   // Some sizes have another form than others: rows of 512 numbers are set apart in memory. Without
   // a form, a size is planned from its graph.
   void make_forms(const std::vector<Graph>& shown) {
@@ -198,16 +198,17 @@ class Sized : public composit::SizedCode {
     return mosaic::compile({plan_of(graph, options_)}, threads_, flags_)[0];
   }
 
-  Compiled code_of(Written at, ReadySteps steps) const {
+  Compiled code_of(const Written& at, const ReadySteps& steps) const {
     const auto source = std::make_shared<const Source>(at.program.source);
     // Only what it shows: the steps' own texts would be kept for each size.
     const auto text = [listing = StepListing(at.program, steps)] { return listing.text(); };
-    return {std::make_shared<const MosaicCode>(std::make_shared<const Kernels>(
-        Kernels{.runner = step_runner(std::move(at.program), std::move(steps), threads_),
-                .source = source,
-                .plan = without_steps(std::move(at.plan)),
-                .arenas = arenas_,
-                .text = text}))};
+    return {std::make_shared<const MosaicCode>(
+        at.plan.ports,
+        std::make_shared<const Kernels>(Kernels{.runner = step_runner(at.program, steps, threads_),
+                                                .source = source,
+                                                .calls = CallPlan(at.plan),
+                                                .arenas = arenas_,
+                                                .text = text}))};
   }
 
   const PlanOptions options_;
@@ -215,10 +216,10 @@ class Sized : public composit::SizedCode {
   const std::vector<std::string> flags_;
   std::vector<PlanForm> forms_;  // each for a part of the sizes
   const std::shared_ptr<package::ArenaPool> arenas_ = std::make_shared<package::ArenaPool>();
-  mutable std::mutex mutex_;
+  mutable std::shared_mutex mutex_;  // of the texts: while the compiler runs nobody reads them
   StepTexts texts_;
-  bool is_closed_ = false;  // no size is data
-  size_t fixed_ = 0;        // programs that were compiled for one size
+  std::atomic<bool> is_closed_ = false;  // no size is data
+  std::atomic<size_t> fixed_ = 0;        // programs that were compiled for one size
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -17,21 +16,31 @@ namespace {
 // A step, without its text.
 struct Step {
   ReadyStep::Enter* enter;
-  toolchain::Library library;
-  std::vector<int64_t> numbers;
-  std::vector<Place> places;
-  std::vector<size_t> prepares;
+  size_t numbers, places;  // where its own begin among those of all steps
   bool is_kernel, is_waited_for;
 };
 
-std::vector<Step> runnable(std::vector<OpenStep> open, std::vector<ReadyStep> ready) {
+// Steps in order. There is one of these for each size that was asked for: what all steps have is in
+// one piece.
+struct Steps {
   std::vector<Step> steps;
-  for (size_t i = 0; i < open.size(); ++i)
-    steps.push_back({ready[i].enter, std::move(ready[i].library), std::move(ready[i].numbers),
-                     std::move(open[i].places), std::move(open[i].prepares), open[i].is_kernel,
-                     open[i].is_waited_for});
-  return steps;
-}
+  std::vector<int64_t> numbers;
+  std::vector<Place> places;
+  std::set<std::shared_ptr<const toolchain::Library>> libraries;  // that the code is in
+
+  Steps(const std::vector<OpenStep>& open, const std::vector<ReadyStep>& ready) {
+    for (size_t i = 0; i < open.size(); ++i) {
+      steps.push_back({ready[i].enter, numbers.size(), places.size(), open[i].is_kernel,
+                       open[i].is_waited_for});
+      numbers.insert(numbers.end(), ready[i].numbers.begin(), ready[i].numbers.end());
+      places.insert(places.end(), open[i].places.begin(), open[i].places.end());
+      libraries.insert(ready[i].library);
+    }
+    steps.shrink_to_fit();
+    numbers.shrink_to_fit();
+    places.shrink_to_fit();
+  }
+};
 
 // Where everything lies during a call.
 struct Memory {
@@ -58,25 +67,26 @@ struct Memory {
   }
 };
 
-// The addresses that all steps get, those of one after those of the one before.
-std::vector<void*> addresses(const std::vector<Step>& steps, const Memory& memory) {
+// The addresses that all steps get.
+std::vector<void*> addresses(const Steps& steps, const Memory& memory) {
   std::vector<void*> all;
-  for (const Step& step : steps)
-    for (const Place& place : step.places) all.push_back(memory.address(place));
+  all.reserve(steps.places.size());
+  for (const Place& place : steps.places) all.push_back(memory.address(place));
   return all;
 }
 
 // What is to be prepared again: a step fills all that it writes, and no one else may read that yet.
-std::vector<bool> to_fill(const std::vector<Step>& steps,
+// `prepares`: by step, the values that it writes.
+std::vector<bool> to_fill(const std::vector<std::vector<size_t>>& prepares,
                           const std::vector<PreparedMemory>& memory) {
   std::vector<bool> fill;
   for (const PreparedMemory& one : memory) fill.push_back(one.first == nullptr);
   for (bool changed = true; changed;) {
     changed = false;
-    for (const Step& step : steps) {
+    for (const std::vector<size_t>& values : prepares) {
       const auto is_open = [&](size_t value) { return fill[value]; };
-      if (std::none_of(step.prepares.begin(), step.prepares.end(), is_open)) continue;
-      for (const size_t value : step.prepares) {
+      if (std::none_of(values.begin(), values.end(), is_open)) continue;
+      for (const size_t value : values) {
         changed = changed || !fill[value];
         fill[value] = true;
       }
@@ -87,40 +97,38 @@ std::vector<bool> to_fill(const std::vector<Step>& steps,
 
 class StepRunner : public Runner {
  public:
-  StepRunner(OpenProgram program, ReadySteps steps, int threads)
-      : prepare_(runnable(std::move(program.prepare), std::move(steps.prepare))),
-        run_(runnable(std::move(program.run), std::move(steps.run))),
-        prepared_(std::move(program.prepared)),
-        threads_(threads) {}
+  StepRunner(const OpenProgram& program, const ReadySteps& steps, int threads)
+      : prepare_(program.prepare, steps.prepare),
+        run_(program.run, steps.run),
+        prepared_(program.prepared),
+        threads_(threads) {
+    for (const OpenStep& step : program.prepare) prepares_.push_back(step.prepares);
+  }
 
   bool take(const PreparedList& others, std::vector<PreparedMemory>& memory) const override {
-    std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<std::byte>> known;
-    for (const auto& other : others)
-      for (const PreparedMemory& one : other->memory)
-        known.try_emplace({one.key.low, one.key.high}, one.first);
     bool all = true;
-    for (const PreparedValue& value : prepared_) {
-      const auto found = known.find({value.key.low, value.key.high});
-      memory.push_back({value.key, found == known.end() ? nullptr : found->second});
-      all = all && found != known.end();
+    for (size_t i = 0; i < prepared_.size(); ++i) {
+      memory.push_back({prepared_[i].key, taken(others, i)});
+      all = all && memory.back().first != nullptr;
     }
     return all;
   }
 
   const char* prepare(const std::vector<const void*>& weights,
                       std::vector<PreparedMemory>& memory) const override {
-    const std::vector<bool> fill = to_fill(prepare_, memory);
+    const std::vector<bool> fill = to_fill(prepares_, memory);
     std::vector<int64_t> bytes;
     for (size_t i = 0; i < fill.size(); ++i)
       if (fill[i]) bytes.push_back(prepared_[i].bytes);
     std::vector<std::shared_ptr<std::byte>> fresh = allocate_together(bytes);
     for (size_t i = 0, next = 0; i < fill.size(); ++i)
       if (fill[i]) memory[i].first = std::move(fresh[next++]);
-    std::vector<Step> steps;
-    for (const Step& step : prepare_)
-      if (std::any_of(step.prepares.begin(), step.prepares.end(),
+    Steps steps = prepare_;
+    steps.steps.clear();
+    for (size_t i = 0; i < prepares_.size(); ++i)
+      if (std::any_of(prepares_[i].begin(), prepares_[i].end(),
                       [&](size_t value) { return fill[value]; }))
-        steps.push_back(step);
+        steps.steps.push_back(prepare_.steps[i]);
     const package::Pointers at = {.weights = weights};
     return call(steps, {at, memory, nullptr}, nullptr);
   }
@@ -131,16 +139,27 @@ class StepRunner : public Runner {
   }
 
  private:
-  const char* call(const std::vector<Step>& steps, const Memory& memory, int64_t* times) const {
+  // The memory of value `i`; nullptr if no other has it. Most often the first one has, at the same
+  // place.
+  std::shared_ptr<std::byte> taken(const PreparedList& others, size_t i) const {
+    const composit::Hash& key = prepared_[i].key;
+    for (const auto& other : others)
+      if (i < other->memory.size() && other->memory[i].key == key) return other->memory[i].first;
+    for (const auto& other : others)
+      for (const PreparedMemory& one : other->memory)
+        if (one.key == key) return one.first;
+    return nullptr;
+  }
+
+  const char* call(const Steps& steps, const Memory& memory, int64_t* times) const {
     const std::vector<void*> all = addresses(steps, memory);
     try {
       fl::run_team(threads_, [&](const fl::Team& team) {
         fl::start_times(team, times);
-        void* const* at = all.data();
         int number = 0;
-        for (const Step& step : steps) {
-          step.enter(team, at, memory.arena, memory.at.generator, step.numbers.data());
-          at += step.places.size();
+        for (const Step& step : steps.steps) {
+          step.enter(team, all.data() + step.places, memory.arena, memory.at.generator,
+                     steps.numbers.data() + step.numbers);
           if (step.is_kernel)
             fl::end_kernel(team, times, ++number);
           else if (step.is_waited_for)
@@ -153,15 +172,17 @@ class StepRunner : public Runner {
     return nullptr;
   }
 
-  const std::vector<Step> prepare_, run_;
+  const Steps prepare_, run_;
+  std::vector<std::vector<size_t>> prepares_;  // by step of preparation, the values that it writes
   const std::vector<PreparedValue> prepared_;
   const int threads_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Runner> step_runner(OpenProgram program, ReadySteps steps, int threads) {
-  return std::make_shared<const StepRunner>(std::move(program), std::move(steps), threads);
+std::shared_ptr<const Runner> step_runner(const OpenProgram& program, const ReadySteps& steps,
+                                          int threads) {
+  return std::make_shared<const StepRunner>(program, steps, threads);
 }
 
 StepListing::StepListing(const OpenProgram& program, const ReadySteps& steps)

@@ -13,7 +13,8 @@
 namespace flashlight::mosaic {
 
 // `steps` as StepTexts has them for `program`.
-std::shared_ptr<const Runner> step_runner(OpenProgram program, ReadySteps steps, int threads);
+std::shared_ptr<const Runner> step_runner(const OpenProgram& program, const ReadySteps& steps,
+                                          int threads);
 
 // What the text of a program shows of its steps.
 class StepListing {

@@ -165,12 +165,12 @@ void StepTexts::compile(const std::vector<const OpenProgram*>& programs) {
   source.tiles = tile_files(tiles);
   source.units = units_of(texts, source.headers);
   ++compilations_;
-  const toolchain::Library library = build({source}, flags_);
+  const auto library = std::make_shared<const toolchain::Library>(build({source}, flags_));
   for (auto& [name, unit] : missing)
     texts_.at(unit.step->key)
         .codes.push_back({.is_data = std::move(unit.is_data),
                           .constants = unit.step->kernel.numbers,
-                          .enter = library.symbol<ReadyStep::Enter>(name + "_enter"),
+                          .enter = library->symbol<ReadyStep::Enter>(name + "_enter"),
                           .library = library,
                           .text = std::make_shared<const std::string>(std::move(unit.text))});
 }

@@ -35,7 +35,7 @@ struct ReadyStep {
   using Enter = void(const fl::Team&, void* const* at, std::byte* arena, fl::Generator*,
                      const int64_t* numbers);
   Enter* enter = nullptr;
-  toolchain::Library library;
+  std::shared_ptr<const toolchain::Library> library;
   std::vector<int64_t> numbers = {};
   std::shared_ptr<const std::string> text = {};  // as compiled
 };
@@ -64,7 +64,7 @@ class StepTexts {
     std::vector<bool> is_data;
     std::vector<int64_t> constants;  // elsewhere
     ReadyStep::Enter* enter;
-    toolchain::Library library;
+    std::shared_ptr<const toolchain::Library> library;
     std::shared_ptr<const std::string> text;
     bool fits(const std::vector<int64_t>& numbers) const;
   };

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "composit/ir/print.h"
 #include "examples/models/bert.h"
 #include "flashlight/compiled_family.h"
 #include "tests/user_error.h"
@@ -107,6 +108,49 @@ TEST_F(CompiledFamilies, SeveralThreadsCall) {
       for (int64_t i = 0; i < 12; ++i) expect_right(fast, 2 + (caller + i) % 6, 9 + 5 * i % 22);
     });
   for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(CompiledFamilies, PreparedSizesAreReadyBeforeTheyAreCalled) {
+  const auto fast = compile(family_, by_mosaic());
+  constexpr size_t kSizes = 6 * 22;
+  EXPECT_EQ(fast.prepare(), kSizes);
+  EXPECT_EQ(fast.programs(), kSizes);
+  const size_t texts = fast.compilations();
+  for (const auto& [batch, count] : {std::pair{2, 9}, {7, 30}, {3, 11}, {6, 28}})
+    expect_right(fast, batch, count);
+  {
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& weight : net_->parameters()) weight.mul_(1.25);
+  }
+  for (const auto& [batch, count] : {std::pair{3, 11}, {5, 20}}) expect_right(fast, batch, count);
+  EXPECT_EQ(fast.programs(), kSizes);
+  EXPECT_EQ(fast.compilations(), texts);
+}
+
+TEST_F(CompiledFamilies, ThreadsCallWhileSizesArePrepared) {
+  const auto fast = compile(family_, by_mosaic(1));
+  std::thread preparing([&] { fast.prepare(); });
+  std::vector<std::thread> callers;
+  for (int64_t caller = 0; caller < 3; ++caller)
+    callers.emplace_back([&, caller] {
+      for (int64_t i = 0; i < 12; ++i) expect_right(fast, 2 + (caller + i) % 6, 9 + 5 * i % 22);
+    });
+  for (std::thread& caller : callers) caller.join();
+  preparing.join();
+}
+
+TEST_F(CompiledFamilies, SizesOutsideAreNotPrepared) {
+  FamilyPrograms programs(family_, by_mosaic(1));
+  EXPECT_EQ(programs.prepare_sizes({{{"batch", 3}, {"steps", 11}}, {{"batch", 8}, {"steps", 11}}}),
+            1U);
+}
+
+// A program of a family does not keep its graph.
+TEST_F(CompiledFamilies, TheGraphOfAProgramIsThatOfTheFamily) {
+  FamilyPrograms programs(family_, by_mosaic(1));
+  const composit::SizeValues sizes = {{"batch", 3}, {"steps", 11}};
+  EXPECT_EQ(composit::print(programs.at(sizes)->compiled().graph()),
+            composit::print(family_.at(sizes).graph()));
 }
 
 TEST_F(CompiledFamilies, SizesOutsideAreRefused) {

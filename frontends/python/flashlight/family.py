@@ -242,7 +242,7 @@ class Family:
 class CompiledFamily:
     """Compiled code for all sizes of a family, called like the program. By "mosaic" sizes are data
     of the compiled text: a new size is planned in some hundredths of a second, and the weights are
-    packed once."""
+    packed once. `prepare` does so for all of them at once."""
 
     def __init__(self, family: Family, backend: str, options: dict):
         options = {"name": family._name(), **options}
@@ -253,6 +253,12 @@ class CompiledFamily:
         tensors, structure = self._family._flattened(inputs, kwargs)
         results = self._programs.call(tensors, structure, self._family._numbers_now())
         return self._family._results().unflatten(results)
+
+    def prepare(self) -> int:
+        """Makes all sizes ready, or as many as are kept, so that no call waits for its own: in some
+        hundredths of a second each, in threads, where sizes are data. The number of those that
+        are."""
+        return self._programs.prepare()
 
     @property
     def programs(self) -> int:

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "composit/eval/evaluate.h"
+#include "composit/ir/parse.h"
 #include "composit/ops/functions.h"
 #include "flashlight/loops/arena.h"
 #include "flashlight/loops/fuse.h"
@@ -412,6 +413,24 @@ TEST(Unify, InterpretedAtEachSizeItGivesWhatTheGraphGives) {
       ASSERT_EQ(ours.type().sizes, expected.type().sizes);
       EXPECT_EQ(composit::test::difference(ours, expected, 64), "") << family.name << " " << size.n;
     }
+  }
+}
+
+// The program makes a tensor of a size: in loops it is a number, and the value is nobody's.
+TEST(Unify, ATensorMadeOfASizeIsANumber) {
+  const auto graph_at = [](int64_t n) {
+    const std::string size = std::to_string(n);
+    return composit::parse("graph(%x: int64[" + size +
+                           "]) {\n  %n: int64[] = " + "composit::constant(value=array(int64[], [" +
+                           size + "]), wrapped=true)\n  %y: int64[" + size +
+                           "] = aten::add.Tensor(%x, %n, alpha=scalar(1))\n  return %y\n}");
+  };
+  const Program open = unify({lower(graph_at(13)), lower(graph_at(22))}, {});
+  for (const int64_t n : {13, 17, 22}) {
+    const std::vector<Array> inputs = composit::test::random_inputs(graph_at(n), 7);
+    const Array expected = composit::evaluate(graph_at(n), inputs)[0],
+                ours = interpret(open, inputs)[0];
+    EXPECT_EQ(composit::test::difference(ours, expected, 64), "") << n;
   }
 }
 

@@ -116,6 +116,10 @@ void add_compile(py::module_& module) {
              return unlocked([&] { return programs.call(values, numbers).tensors; });
            })
       .def("__len__", &FamilyPrograms::size)
+      .def("prepare",
+           [](FamilyPrograms& programs) {
+             return unlocked([&] { return programs.prepare_sizes(programs.sizes_ahead()); });
+           })
       .def("source",
            [](FamilyPrograms& programs) { return unlocked([&] { return programs.source(); }); })
       .def_property_readonly("compilations", &FamilyPrograms::compilations);
