@@ -152,6 +152,12 @@ FlatValues FamilyPrograms::call(const FlatValues& arguments,
       });
 }
 
+Profile FamilyPrograms::profile(const std::vector<at::Tensor>& arguments) {
+  if (composit::has_numbers(family_.cases()))
+    throw UserError("[profile] expected a family without numbers; bind it, and profile that");
+  return at(family_.sizes_of(arguments))->profile(arguments);
+}
+
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues& sizes) {
   if (auto known = found(sizes)) return known;
   const std::unique_lock lock(making_, std::try_to_lock);

@@ -36,7 +36,10 @@ class FamilyPrograms {
   // The results for these arguments, with the present numbers of the family, of which `numbers` are
   // these (FamilyBase::with).
   FlatValues call(const FlatValues& arguments, const composit::NumberValues& numbers = {});
-  // The same where no compiler has to run for it; nullptr elsewhere, and while one runs.
+  // The time of each kernel in a call with these tensors: see CompiledCapture::profile. UserError
+  // for a family with numbers.
+  Profile profile(const std::vector<at::Tensor>& arguments);
+  // As `at` where no compiler has to run for it; nullptr elsewhere, and while one runs.
   std::shared_ptr<const CompiledCapture> at_once(const composit::SizeValues& sizes);
   // Compiles what several sizes share, for each case.
   void prepare();

@@ -17,6 +17,7 @@
 #include "composit/op/affine.h"
 #include "flashlight/loops/program.h"
 #include "flashlight/text/code.h"
+#include "flashlight/text/open_numbers.h"
 
 namespace flashlight::text {
 
@@ -34,7 +35,7 @@ struct Leaves {
   // The range of a value's elements, if it is known.
   std::function<std::optional<std::pair<int64_t, int64_t>>(ValueId value)> range;
   std::vector<Element> accumulators = {}, left = {}, right = {};
-  const char* index_type = "int";  // of axes, and of indices computed from them
+  const char* index_type = text::index_type();  // of axes, and of indices computed from them
 };
 
 class ExpressionWriter {

@@ -131,11 +131,14 @@ NestWriter::Bounds NestWriter::bounds_of(const AxisIds& axes, const std::vector<
 
 For NestWriter::header(AxisId axis, const Bounds& bounds) const {
   const int64_t extent = statement_.axes[axis].extent;
-  For loop = {extent > INT32_MAX ? "int64_t" : "int", leaves_.axes[axis], "0", bare_number(extent)};
+  For loop = {extent > INT32_MAX ? "int64_t" : index_type(), leaves_.axes[axis], "0",
+              bare_number(extent)};
   if (const auto found = bounds.limits.find(axis); found != bounds.limits.end()) {
     // Numbers that are data are wider than others.
     const std::string space = context_.plain ? "fl::" : "std::",
-                      type = context_.plain || has_open_numbers() ? "<int64_t>(" : "(";
+                      type = context_.plain || has_open_numbers() || has_wide_indices()
+                                 ? "<int64_t>("
+                                 : "(";
     for (const std::string& limit : found->second.first)
       loop.low = space + "max" + type + loop.low + ", " + limit + ")";
     for (const std::string& limit : found->second.second)

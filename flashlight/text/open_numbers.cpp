@@ -19,7 +19,7 @@ constexpr uint64_t kDigit = (1U << kBits) - 1, kHigh = kDigit + 1;
 
 bool is_mark(char c) { return c == kMark || c == kFloatMark || c == kDoubleMark; }
 
-thread_local bool is_open = false;
+thread_local bool is_open = false, is_wide = false;
 thread_local SizeNames* names = nullptr;
 
 std::string place(char mark, uint64_t bits) {
@@ -39,6 +39,11 @@ NamedNumbers::NamedNumbers(SizeNames& now) : before_(std::exchange(names, &now))
 NamedNumbers::~NamedNumbers() { names = before_; }
 
 SizeNames* current_names() { return names; }
+
+WideIndices::WideIndices(bool wide) : before_(is_wide) { is_wide = wide; }
+WideIndices::~WideIndices() { is_wide = before_; }
+bool has_wide_indices() { return is_wide; }
+const char* index_type() { return is_wide ? "int64_t" : "int"; }
 bool is_open_number(int64_t value) { return names != nullptr ? names->has(value) : is_open; }
 
 std::string bare_number(int64_t value) {

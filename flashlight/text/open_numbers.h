@@ -34,6 +34,23 @@ std::string open_real(double value, composit::DType dtype);
 // True if numbers are open on this thread.
 bool has_open_numbers();
 
+// While one lives, indices in text that this thread writes are wide. An int that is multiplied may
+// wrap for all that a compiler knows (-fwrapv): it finds no neighbours in memory then, and keeps no
+// sums in registers.
+class WideIndices {
+ public:
+  explicit WideIndices(bool wide = true);
+  ~WideIndices();
+  WideIndices(const WideIndices&) = delete;
+  WideIndices& operator=(const WideIndices&) = delete;
+
+ private:
+  bool before_;
+};
+// The type of axes, and of indices computed from them: "int", or "int64_t".
+const char* index_type();
+bool has_wide_indices();
+
 // While names are set on this thread, a number that follows from sizes is written by them, in
 // parentheses unless it is one name: "(12 * tokens)". Others are constants.
 class NamedNumbers {

@@ -321,7 +321,9 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     path.pop_back();
     loops.pop_back();
     const bool divided = function_.in_parts && path.empty();
-    code += block(For{"int", name, divided ? "static_cast<int>(part.begin)" : "0",
+    const std::string type = index_type(),
+                      begin = type == "int" ? "static_cast<int>(part.begin)" : "part.begin";
+    code += block(For{type, name, divided ? begin : "0",
                       divided ? "part.end" : bare_number(item.extent)},
                   body);
     end();

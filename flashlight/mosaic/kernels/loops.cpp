@@ -85,7 +85,9 @@ struct LoopsForm {
   static KernelText write(const Plan& plan, const Kernel& kernel) {
     const auto& data = data_of<LoopsData>(kernel);
     // What calls functions passes them arrays, whose sizes are types.
-    const text::OpenNumbers open(text::has_open_numbers() && has_nests_alone(data.of.routine));
+    const bool has_functions = !has_nests_alone(data.of.routine);
+    const text::OpenNumbers open(text::has_open_numbers() && !has_functions);
+    const text::WideIndices wide(!has_functions);
     const loops::Program program = program_of_kernel(plan, kernel);
     const std::vector<text::WeightStruct> structs(program.functions.size());  // none has any
     Table<loops::FunctionId, loops::ScheduledRoutine> scheduled = plan.schedules;

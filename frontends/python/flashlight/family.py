@@ -254,6 +254,11 @@ class CompiledFamily:
         results = self._programs.call(tensors, structure, self._family._numbers_now())
         return self._family._results().unflatten(results)
 
+    def profile(self, *inputs: Any, peak: float = 0.0, **kwargs: Any) -> str:
+        """The time of each kernel in one call at these sizes: see `CompiledCapture.profile`."""
+        tensors, _ = self._family._flattened(inputs, kwargs)
+        return self._programs.profile_table(tensors, peak)
+
     def prepare(self) -> int:
         """Makes all sizes ready, or as many as are kept, so that no call waits for its own: in some
         hundredths of a second each, in threads, where sizes are data. The number of those that
@@ -265,8 +270,11 @@ class CompiledFamily:
         """The number of sizes that are ready."""
         return len(self._programs)
 
-    def source(self) -> str:
-        """The C++ that serves all sizes, by a backend that writes one, as cpp does; else empty."""
+    def source(self, *inputs: Any, **kwargs: Any) -> str:
+        """The C++ that serves all sizes, by a backend that writes one, as cpp does; else empty. With
+        inputs: what serves their sizes."""
+        if inputs or kwargs:
+            return self._programs.source_at(self._family._flattened(inputs, kwargs)[0])
         return self._programs.source()
 
     @property

@@ -115,10 +115,20 @@ void add_compile(py::module_& module) {
              programs.family().expect_arguments(values.structure);
              return unlocked([&] { return programs.call(values, numbers).tensors; });
            })
+      .def("profile_table",
+           [](FamilyPrograms& programs, const Tensors& arguments, double peak) {
+             return unlocked([&] { return table(programs.profile(arguments), peak); });
+           })
       .def("__len__", &FamilyPrograms::size)
       .def("prepare",
            [](FamilyPrograms& programs) {
              return unlocked([&] { return programs.prepare_sizes(programs.sizes_ahead()); });
+           })
+      .def("source_at",
+           [](FamilyPrograms& programs, const Tensors& arguments) {
+             return unlocked([&] {
+               return programs.at(programs.family().sizes_of(arguments))->source();
+             });
            })
       .def("source",
            [](FamilyPrograms& programs) { return unlocked([&] { return programs.source(); }); })
