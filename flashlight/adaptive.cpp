@@ -99,9 +99,11 @@ FlatValues AdaptiveBase::State::call(const ProgramFor& program_for, const FlatVa
       lock.unlock();
       return first_call(entry, arguments);
     case Stage::recorded:
+      if (!may_record()) break;
       lock.unlock();
       return look(entry, arguments);
     case Stage::seen:
+      if (!may_record()) break;
       lock.unlock();
       return record(entry, arguments);
     case Stage::ready:
@@ -125,19 +127,39 @@ FlatValues AdaptiveBase::State::call(const ProgramFor& program_for, const FlatVa
 
 FlatValues AdaptiveBase::State::run_program(Entry& entry, const FlatValues& arguments) {
   const RunLock::Run run(runs);
-  return entry.program.run(arguments.tensors);
+  const RunTimer timer;
+  FlatValues results = entry.program.run(arguments.tensors);
+  const std::lock_guard lock(mutex);
+  entry.kind->costs.add(RunKind::program, timer.seconds());
+  return results;
+}
+
+bool AdaptiveBase::State::may_record() const {
+  double lost = 0, total = 0;
+  for (const auto& [key, kind] : kinds) {
+    lost += kind->costs.lost();
+    total += kind->costs.total();
+  }
+  return settings.overhead == AdaptiveSettings::kNoLimit ||
+         lost <= settings.free_seconds + settings.overhead * total;
 }
 
 FlatValues AdaptiveBase::State::first_call(Entry& entry, const FlatValues& arguments) {
   bool is_checked = true, is_example = true;
   std::shared_ptr<FamilyPrograms> programs;
   {
-    const std::lock_guard lock(mutex);
+    std::unique_lock lock(mutex);
     AdaptiveKind& kind = *entry.kind;
     if (kind.family) entry.sizes = sizes_within(*kind.family, arguments.tensors);
+    const bool is_one_of_first = entry.sizes && kind.checks < settings.checked_sizes;
+    if ((is_one_of_first || !entry.sizes) && !may_record()) {
+      entry.stage = Stage::fresh;
+      entry.sizes.reset();
+      lock.unlock();
+      return run_program(entry, arguments);
+    }
     if (entry.sizes) {
       entry.line.of_family = true;
-      const bool is_one_of_first = kind.checks < settings.checked_sizes;
       if (is_one_of_first) ++kind.checks;
       const bool is_sample =
           settings.sample_every > 0 && ++kind.new_sizes % settings.sample_every == 0;
@@ -177,8 +199,10 @@ std::shared_ptr<const CompiledCapture> AdaptiveBase::State::at_once(Entry& entry
 FlatValues AdaptiveBase::State::record(Entry& entry, const FlatValues& arguments) {
   const RunLock::Recording recording(runs);
   if (!recording.is_alone()) return entry.program.run(arguments.tensors);
+  const RunTimer timer;
   RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
   const std::lock_guard lock(mutex);
+  entry.kind->costs.add(RunKind::recorded, timer.seconds());
   ++recorded;
   if (entry.stage != Stage::seen) return std::move(run.results);  // another thread was faster
   if (!run.capture) {
@@ -214,6 +238,7 @@ FlatValues AdaptiveBase::State::look(Entry& entry, const FlatValues& arguments) 
     last = entry.last_results;
   }
   if (!capture || !recording.is_alone()) return entry.program.run(arguments.tensors);
+  const RunTimer timer;
   FlatValues results;
   try {
     results = look_again(*capture, last, entry.program, arguments);
@@ -228,6 +253,7 @@ FlatValues AdaptiveBase::State::look(Entry& entry, const FlatValues& arguments) 
   const std::string beyond =
       results.of_look && entry.program.beyond ? entry.program.beyond() : std::string();
   const std::lock_guard lock(mutex);
+  entry.kind->costs.add(RunKind::recorded, timer.seconds());
   ++recorded;
   if (entry.stage != Stage::recorded) return results;
   if (!beyond.empty())
@@ -245,9 +271,11 @@ FlatValues AdaptiveBase::State::run_compiled(Entry& entry, const CompiledCapture
                                              const FlatValues& arguments) {
   constexpr size_t kMostRefusals = 16;
   const RunLock::Run run(runs);
+  const RunTimer timer;
   try {
     FlatValues results{.tensors = compiled.run(arguments.tensors), .structure = entry.results};
     const std::lock_guard lock(mutex);
+    entry.kind->costs.add(RunKind::compiled, timer.seconds());
     ++compiled_calls;
     ++entry.line.compiled;
     return results;
@@ -264,8 +292,10 @@ FlatValues AdaptiveBase::State::run_and_check(Entry& entry, const FlatValues& ar
                                               size_t& count) {
   const RunLock::Recording recording(runs);
   if (!recording.is_alone()) return entry.program.run(arguments.tensors);
+  const RunTimer timer;
   RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
   const std::lock_guard lock(mutex);
+  entry.kind->costs.add(RunKind::recorded, timer.seconds());
   ++count;
   if (!run.capture || !run.beyond.empty())
     give_up(entry, run.capture ? run.beyond : run.why);

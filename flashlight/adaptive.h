@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -47,7 +48,13 @@ struct AdaptiveSettings {
   size_t most_examples = 12;   // recordings that a family is made of
   size_t most_programs = 256;  // compiled at a time; the one that was called longest ago goes
   bool ahead = true;           // sizes of a family are planned before they are asked for
-  bool in_background = true;   // false: a call waits until its sizes are compiled
+  // Recordings take longer than the program. Of the time of all calls they may cost this share, the
+  // first `free_seconds`, and what compiled code has saved; until they may, the program runs.
+  double overhead = 0.02;
+  double free_seconds = 0.03;  // see `overhead`
+  // For `overhead`: recordings may cost whatever they do.
+  static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+  bool in_background = true;  // false: a call waits until its sizes are compiled
 };
 
 // One combination of arguments.

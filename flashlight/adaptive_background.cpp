@@ -70,6 +70,7 @@ void AdaptiveBase::State::unify(AdaptiveKind& kind) {
   {
     const std::lock_guard lock(mutex);
     if (kind.is_refuted) return;
+    if (kind.family && kind.members == kind.examples.size()) return;  // an earlier piece took all
     examples = kind.examples;
   }
   std::optional<FamilyBase> family;

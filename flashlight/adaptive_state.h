@@ -8,6 +8,7 @@
 
 #include "composit/ir/hash.h"
 #include "flashlight/adaptive.h"
+#include "flashlight/adaptive_costs.h"
 #include "flashlight/background.h"
 #include "flashlight/family_programs.h"
 #include "flashlight/recorded_run.h"
@@ -24,6 +25,7 @@ struct AdaptiveKind {
   std::string why;                           // there is no family, or it was not extended
   size_t checks = 0;                         // of sizes that the family gives, the first ones
   size_t new_sizes = 0;                      // that it gives
+  RunCosts costs;                            // of its runs
   bool is_refuted = false;                   // a family of it gave another graph than the program
 };
 
@@ -87,6 +89,7 @@ struct AdaptiveBase::State {
   void check(Entry& entry, const CaptureBase& there);
   void compile(Entry& entry);
   // The following need the lock.
+  bool may_record() const;
   Entry& entry_for(const composit::Hash& key, const composit::Hash& kind_key,
                    AdaptiveProgram program, const FlatValues& arguments);
   void start_compiling(Entry& entry);

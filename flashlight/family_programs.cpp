@@ -65,6 +65,21 @@ std::vector<std::string> names_of(const Graph& graph) {
   return names;
 }
 
+// What the types of these tensors consist of; empty where there is more to them.
+std::vector<int64_t> numbers_of_types(const std::vector<at::Tensor>& tensors) {
+  std::vector<int64_t> numbers;
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_conj() ||
+        tensor.is_neg() || !tensor.device().is_cpu())
+      return {};
+    numbers.push_back(static_cast<int64_t>(tensor.scalar_type()));
+    numbers.push_back(tensor.dim());
+    numbers.insert(numbers.end(), tensor.sizes().begin(), tensor.sizes().end());
+    numbers.insert(numbers.end(), tensor.strides().begin(), tensor.strides().end());
+  }
+  return numbers;
+}
+
 }  // namespace
 
 FamilyPrograms::FamilyPrograms(FamilyBase family, CompileSettings settings, size_t most)
@@ -139,9 +154,25 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& size
   return made(sizes, cases, {shared_for(cases)});
 }
 
+// The types of a model's tensors are looked at once, too: compiled code refuses others.
+SizeValues FamilyPrograms::sizes_of(const std::vector<at::Tensor>& arguments) {
+  constexpr size_t kMostKnown = 4096;
+  std::vector<int64_t> types = numbers_of_types(arguments);
+  if (types.empty()) return family_.sizes_of(arguments);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = sizes_.find(types); known != sizes_.end()) return known->second;
+  }
+  SizeValues sizes = family_.sizes_of(arguments);
+  const std::lock_guard lock(mutex_);
+  if (sizes_.size() >= kMostKnown) sizes_.clear();
+  sizes_.emplace(std::move(types), sizes);
+  return sizes;
+}
+
 FlatValues FamilyPrograms::call(const FlatValues& arguments,
                                 const composit::NumberValues& numbers) {
-  const auto program = at(family_.sizes_of(arguments.tensors));
+  const auto program = at(sizes_of(arguments.tensors));
   return family_.with(numbers).run_call(
       arguments.structure, [&](const std::vector<double>& numbers_now) {
         std::vector<at::Tensor> tensors = arguments.tensors;
@@ -155,7 +186,7 @@ FlatValues FamilyPrograms::call(const FlatValues& arguments,
 Profile FamilyPrograms::profile(const std::vector<at::Tensor>& arguments) {
   if (composit::has_numbers(family_.cases()))
     throw UserError("[profile] expected a family without numbers; bind it, and profile that");
-  return at(family_.sizes_of(arguments))->profile(arguments);
+  return at(sizes_of(arguments))->profile(arguments);
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at_once(const SizeValues& sizes) {

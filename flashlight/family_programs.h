@@ -59,6 +59,9 @@ class FamilyPrograms {
 
  private:
   using CaseNumbers = std::vector<size_t>;
+  using Numbers = std::vector<int64_t>;
+  // The sizes of these arguments; those of types that came before are known.
+  composit::SizeValues sizes_of(const std::vector<at::Tensor>& arguments);
   struct Program {
     std::shared_ptr<const CompiledCapture> code;
     size_t last_use = 0;
@@ -85,6 +88,7 @@ class FamilyPrograms {
   mutable std::mutex mutex_;  // of all below
   std::map<composit::SizeValues, Program> programs_;
   std::map<CaseNumbers, Shared> shared_;
+  std::map<Numbers, composit::SizeValues> sizes_;  // by what types consist of
   size_t uses_ = 0;
 };
 

@@ -50,8 +50,7 @@ std::string NestWriter::limited(int64_t size, const AxisIds& axes, const std::ve
   const auto [low, high] = bounds_of(axes, limits).limits.at(axes[0]);
   const bool is_wide = has_open_numbers() || has_wide_indices();
   const std::string type = is_wide ? "<int64_t>(" : "(",
-                    as_int = is_wide ? "static_cast<int>(" : "",
-                    end = is_wide ? ")" : "";
+                    as_int = is_wide ? "static_cast<int>(" : "", end = is_wide ? ")" : "";
   const auto strictest = [&type](const std::vector<std::string>& list, const char* function,
                                  const std::string& otherwise) {
     std::string text = list.empty() ? otherwise : list[0];

@@ -323,9 +323,9 @@ Code RoutineWriter::items(const std::vector<Item>& list, std::vector<std::string
     const bool divided = function_.in_parts && path.empty();
     const std::string type = index_type(),
                       begin = type == "int" ? "static_cast<int>(part.begin)" : "part.begin";
-    code += block(For{type, name, divided ? begin : "0",
-                      divided ? "part.end" : bare_number(item.extent)},
-                  body);
+    code += block(
+        For{type, name, divided ? begin : "0", divided ? "part.end" : bare_number(item.extent)},
+        body);
     end();
   }
   return code;

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "flashlight/adaptive_costs.h"
 #include "tests/flashlight/by_backend.h"
 #include "tests/user_error.h"
 
@@ -32,8 +33,14 @@ torch::nn::Sequential network() {
   return model;
 }
 
-AdaptiveSettings readable() {
+// Whatever recordings cost: how long these programs take is chance.
+AdaptiveSettings at_any_cost() {
   AdaptiveSettings settings;
+  settings.overhead = AdaptiveSettings::kNoLimit;
+  return settings;
+}
+AdaptiveSettings readable() {
+  AdaptiveSettings settings = at_any_cost();
   settings.compile = {.backend = Cpp{}};
   return settings;
 }
@@ -57,10 +64,38 @@ TEST(Adaptive, TheSecondCallConfirmsAndLaterOnesAreCompiled) {
   EXPECT_THAT(str(report), HasSubstr("float64[4, 5]: 3 of 5 compiled; compiled"));
 }
 
+TEST(Adaptive, RecordsNothingMoreWhereNothingMayBeLost) {
+  const torch::NoGradGuard no_grad;
+  auto model = network();
+  AdaptiveSettings settings;
+  settings.overhead = settings.free_seconds = 0;
+  const auto fast = adaptive(model, settings);
+  for (int64_t call = 0; call < 20; ++call) {
+    const at::Tensor x = doubles({4 + call % 2, 5});
+    EXPECT_TRUE(close(fast(x), model->forward(x)));
+  }
+  EXPECT_LE(fast.report().recorded, 1U) << str(fast.report());
+}
+
+TEST(RunCosts, CountWhatRecordingsTakeLonger) {
+  RunCosts costs;
+  EXPECT_EQ(costs.lost(), 0);
+  costs.add(RunKind::recorded, 8);
+  EXPECT_EQ(costs.lost(), 4 + 4) << "a recording is taken for twice as long as the program";
+  costs.add(RunKind::program, 2);
+  costs.add(RunKind::program, 4);
+  EXPECT_EQ(costs.lost(), (8 - 3) + 5) << "three is the mean of the program";
+  costs.add(RunKind::recorded, 4);
+  EXPECT_EQ(costs.lost(), (12 - 2 * 3) + 3);
+  costs.add(RunKind::compiled, 1);
+  EXPECT_EQ(costs.lost(), (12 - 2 * 3) + 3 - (3 - 1));
+  EXPECT_EQ(costs.total(), 8 + 2 + 4 + 4 + 1);
+}
+
 TEST(Adaptive, MosaicIsTheDefault) {
   const torch::NoGradGuard no_grad;
   auto model = network();
-  const auto fast = adaptive(model);
+  const auto fast = adaptive(model, at_any_cost());
   const at::Tensor x = doubles({4, 5});
   for (int call = 0; call < 7; ++call) {
     EXPECT_TRUE(close(fast(x), model->forward(x)));
@@ -72,7 +107,7 @@ TEST(Adaptive, MosaicIsTheDefault) {
 TEST(Adaptive, SizesOfAFamilyAreCompiledAtTheirSecondCall) {
   const torch::NoGradGuard no_grad;
   auto model = network();
-  AdaptiveSettings settings;
+  AdaptiveSettings settings = at_any_cost();
   settings.compile.backend = composit::BackendChoice{"reference"};  // makes each size for itself
   settings.checked_sizes = 1;
   const auto fast = adaptive(model, settings);
@@ -100,7 +135,7 @@ TEST(Adaptive, SizesOfAFamilyAreCompiledAtTheirSecondCall) {
 // Mosaic and cpp have sizes as data: no call at them has to come before.
 TEST(Adaptive, WhereSizesAreDataTheFirstCallAtASizeIsCompiled) {
   const torch::NoGradGuard no_grad;
-  for (AdaptiveSettings settings : {AdaptiveSettings(), readable()}) {
+  for (AdaptiveSettings settings : {at_any_cost(), readable()}) {
     SCOPED_TRACE(settings.compile.backend.name);
     auto model = network();
     settings.checked_sizes = 0;

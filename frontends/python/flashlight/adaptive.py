@@ -34,21 +34,25 @@ _recording = threading.RLock()  # what watches a run of Python is there once in 
 
 def adaptive(program: Callable, backend: str = "mosaic", *, checked_sizes: int = 8,
              sample_every: int = 256, most_examples: int = 12, most_programs: int = 256,
-             ahead: bool = True, in_background: bool = True, **options: Any) -> "Adaptive":
+             ahead: bool = True, overhead: float = 0.02, in_background: bool = True,
+             **options: Any) -> "Adaptive":
     """Makes a module, or any callable, adaptive. It runs nothing yet.
 
     checked_sizes: of sizes that a family gives, the first so many are compared with the program.
     sample_every: one call of compiled code in so many is compared with the program; 0: none.
     most_examples: recordings that a family is made of. most_programs: ready at a time; the one
     that was called longest ago goes. ahead: sizes of a family are planned before they are asked
-    for, while there is nothing else to do. in_background: where False, a call waits until its sizes
-    are compiled. options: as of `Capture.compile`.
+    for, while there is nothing else to do. overhead: recordings take longer than the program; of
+    the time of all calls they may cost this share, the first three hundredths of a second, and what
+    compiled code has saved, and until they may, the program runs (math.inf: whatever they cost).
+    in_background: where False, a call waits until its sizes are compiled. options: as of
+    `Capture.compile`.
 
     Numbers that a function finds around it are seen when it is recorded, compared with the program,
     and sampled; where they change between samples, pass them as arguments."""
     settings = {"checked_sizes": checked_sizes, "sample_every": sample_every,
                 "most_examples": most_examples, "most_programs": most_programs,
-                "ahead": ahead, "in_background": in_background}
+                "ahead": ahead, "overhead": overhead, "in_background": in_background}
     return Adaptive(program, _flashlight.Adaptive(backend, options, settings, HIDDEN_FOLDERS))
 
 

@@ -1,6 +1,7 @@
 """flashlight.adaptive: every answer is the program's, and most are compiled after a while."""
 
 import gc
+import math
 import threading
 import unittest
 
@@ -29,7 +30,7 @@ class AdaptiveTest(unittest.TestCase):
 
     def adaptive(self, program=None, **options):
         return flashlight.adaptive(self.model if program is None else program, "cpp",
-                                   in_background=False, **options)
+                                   in_background=False, overhead=math.inf, **options)
 
     def assert_right(self, fast, rows, **kwargs):
         x = torch.randn(rows, 5, dtype=torch.double)
@@ -45,7 +46,7 @@ class AdaptiveTest(unittest.TestCase):
         self.assertIn("float64[4, 5]: 3 of 5 compiled; compiled", str(report))
 
     def test_mosaic_in_the_background(self):
-        fast = flashlight.adaptive(self.model)
+        fast = flashlight.adaptive(self.model, overhead=math.inf)
         with torch.no_grad():
             for _ in range(6):
                 self.assert_right(fast, 4)
@@ -156,7 +157,7 @@ class AdaptiveTest(unittest.TestCase):
             torch.testing.assert_close(fast(x), x.sin() if sign > 0 else x.cos())
 
     def test_several_threads(self):
-        fast = flashlight.adaptive(self.model, "cpp")
+        fast = flashlight.adaptive(self.model, "cpp", overhead=math.inf)
         wrong = []
 
         def work():
@@ -176,7 +177,7 @@ class AdaptiveTest(unittest.TestCase):
         self.assertEqual(fast.report().calls, 4 * 36)
 
     def test_ends_while_it_compiles(self):
-        fast = flashlight.adaptive(self.model, "cpp")
+        fast = flashlight.adaptive(self.model, "cpp", overhead=math.inf)
         with torch.no_grad():
             for _ in range(3):
                 self.assert_right(fast, 4)

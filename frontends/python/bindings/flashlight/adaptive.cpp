@@ -38,6 +38,7 @@ std::unique_ptr<Adaptive> adaptive(const std::string& backend, const py::dict& o
   made.sample_every = settings["sample_every"].cast<size_t>();
   made.most_examples = settings["most_examples"].cast<size_t>();
   made.most_programs = settings["most_programs"].cast<size_t>();
+  made.overhead = settings["overhead"].cast<double>();
   made.ahead = settings["ahead"].cast<bool>();
   made.in_background = settings["in_background"].cast<bool>();
   return std::make_unique<Adaptive>(std::move(made));

@@ -126,9 +126,8 @@ void add_compile(py::module_& module) {
            })
       .def("source_at",
            [](FamilyPrograms& programs, const Tensors& arguments) {
-             return unlocked([&] {
-               return programs.at(programs.family().sizes_of(arguments))->source();
-             });
+             return unlocked(
+                 [&] { return programs.at(programs.family().sizes_of(arguments))->source(); });
            })
       .def("source",
            [](FamilyPrograms& programs) { return unlocked([&] { return programs.source(); }); })
