@@ -72,9 +72,12 @@ class Engine:
         if self.failed or (self.name == "static" and number % STATIC_EVERY != STATIC_AT):
             return False
         try:
+            if self.name == "static":  # which then waits for its turn like the others
+                self.process.ask(f"prepare {number} {file}")
+                result_in(file)
             self.seconds[number] = self.process.ask(f"{number} {file}")["seconds"]
             return True
-        except Failed as failure:
+        except (Failed, BrokenPipeError) as failure:  # as where memory is not enough for all
             self.fail(failure)
             return False
 
@@ -86,9 +89,13 @@ class Engine:
                 "error": self.error}
 
 
-def measure(case, options, python):
+def result_in(file):
     import torch
 
+    return torch.load(file)[0].double()
+
+
+def measure(case, options, python):
     needs_onnx = {"onnxruntime", "openvino"} & set(options.engines)
     try:
         onnx = onnx_of(case, python) if needs_onnx else "none"
@@ -106,7 +113,7 @@ def measure(case, options, python):
                 for number in numbers:
                     file = Path(folder) / engine.name
                     if engine.call(number, file):
-                        results[engine, number] = torch.load(file)[0].double()
+                        results[engine, number] = result_in(file)
             for (engine, number), y in results.items():
                 reference = results.get((eager, number)) if eager else None
                 if reference is not None:

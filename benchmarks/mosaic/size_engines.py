@@ -1,8 +1,9 @@
 """One engine over a stream of sizes, as a process: what ./dev bench sizes starts.
 
     size_engines.py --export CASE FILE.onnx
-    size_engines.py ENGINE CASE ONNX THREADS CALLS      answers {"setup": seconds}, then to each line "I FOLDER"
-                                                        {"seconds": t}: call I of the stream, its results in FOLDER
+    size_engines.py ENGINE CASE ONNX THREADS CALLS      answers {"setup": seconds}, then to each line "I FILE"
+                                                        {"seconds": t}: call I of the stream, its results in FILE;
+                                                        "static" to "prepare I FILE" before: {}
 """
 
 import json
@@ -164,24 +165,31 @@ def adaptive(case, onnx):
     return flashlight.adaptive(case.model(), threads=torch.get_num_threads())
 
 
-def static(case, onnx):
-    """The program of each size; what it takes to make it does not count."""
-    import flashlight
+class Static:
+    """The program of each size; what it takes to make it does not count. Before its call that of the size before is
+    called: in a stream a call finds the memory of another size."""
 
-    model = case.model()
+    def __init__(self, case, model):
+        self.case, self.model, self.program, self.sizes = case, model, None, None
 
-    def run(*inputs):
-        return run.once(*inputs)
+    def prepare(self, sizes, file):
+        import flashlight
 
-    def make(*inputs):
-        run.once = flashlight.trace(model, *inputs, flashlight.seen_once).compile(
-            "mosaic", threads=torch.get_num_threads())
+        before, sizes_before = self.program, self.sizes
+        inputs = self.case.inputs(**sizes)
+        self.program, self.sizes = flashlight.trace(self.model, *inputs, flashlight.seen_once).compile(
+            "mosaic", threads=torch.get_num_threads()), sizes
         for _ in range(3):
-            result = run.once(*inputs)
-        return result
+            save(self.program(*inputs), file)
+        if before:
+            save(before(*self.case.inputs(**sizes_before)), file)
 
-    run.make = make
-    return run
+    def __call__(self, *inputs):
+        return self.program(*inputs)
+
+
+def static(case, onnx):
+    return Static(case, case.model())
 
 
 def torch_compile(case, onnx):
@@ -251,15 +259,21 @@ def serve(engine, case, onnx, threads, calls):
     answer({"setup": time.perf_counter() - begin})
     stream = case.stream(calls)
     for line in sys.stdin:
-        number, file = line.split()
+        *prepares, number, file = line.split()
+        if prepares:
+            run.prepare(stream[int(number)], file)
+            answer({})
+            continue
+        # LibTorch's threads wait awake for milliseconds after they were busy: no engine is to meet them by making inputs.
+        torch.set_num_threads(1)
         inputs = case.inputs(**stream[int(number)])
-        if engine == "static":  # then as the others: a result is saved, and inputs are new
-            save(run.make(*inputs), file)
-            inputs = case.inputs(**stream[int(number)])
+        torch.set_num_threads(threads)
         begin = time.perf_counter()
         result = run(*inputs)
         seconds = time.perf_counter() - begin
+        torch.set_num_threads(1)
         save(result, file)
+        del result  # not in the next call
         answer({"seconds": seconds})
 
 
