@@ -58,10 +58,14 @@ void AdaptiveBase::State::prepare_ahead(const AdaptiveKind& kind,
   if (ahead->sizes.empty() || !is_of(kind, ahead->programs)) return;
   const composit::SizeValues next = std::move(ahead->sizes.back());
   ahead->sizes.pop_back();
-  if (ahead->programs->prepare_sizes({next}, /*may_compile=*/false) > 0)
-    ahead->any = true;
-  else if (!ahead->any)
-    return;  // each size is compiled for itself
+  try {
+    if (ahead->programs->prepare_sizes({next}, /*may_compile=*/false) > 0)
+      ahead->any = true;
+    else if (!ahead->any)
+      return;                        // each size is compiled for itself
+  } catch (const std::exception&) {  // a call will say so
+    return;
+  }
   background.add_idle([this, &kind, ahead] { prepare_ahead(kind, ahead); });
 }
 

@@ -1,6 +1,6 @@
 #include "flashlight/background.h"
 
-#include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <utility>
@@ -34,11 +34,10 @@ void Background::wait() {
 }
 
 void Background::work() {
-  // On Linux a policy belongs to a thread, and the compilers that it starts inherit it. Threads of
-  // other policies take the core from this one as soon as they wake up, where one of the lowest
-  // priority may go on for some milliseconds: a call of many parallel parts would wait for each.
-  const sched_param none = {};
-  sched_setscheduler(gettid(), SCHED_IDLE, &none);
+  // On Linux a priority belongs to a thread, and the compilers that it starts inherit it. Not
+  // SCHED_IDLE: on a busy machine those that wait for a piece would wait for ever.
+  constexpr int kLowest = 19;
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowest);
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ends_ || !pieces_.empty() || !idle_.empty(); });

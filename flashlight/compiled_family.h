@@ -40,7 +40,7 @@ class CompiledFamily<Result(Arguments...)> {
   }
   // Makes the programs of all sizes, or of as many as are kept, so that no call waits for its own:
   // in some hundredths of a second each, in threads, where sizes are data. The number of sizes that
-  // have one then.
+  // have one then. UserError as of `compile`.
   size_t prepare() const { return programs_->prepare_sizes(programs_->sizes_ahead()); }
   // The number of programs that are kept.
   size_t programs() const { return programs_->size(); }

@@ -220,18 +220,22 @@ std::vector<SizeValues> FamilyPrograms::sizes_ahead() const {
 }
 
 size_t FamilyPrograms::prepare_sizes(const std::vector<SizeValues>& sizes, bool may_compile) {
+  std::vector<CaseNumbers> cases(sizes.size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    try {
+      cases[i] = cases_at(sizes[i]);
+    } catch (const UserError&) {  // a call at these sizes will say so
+      continue;
+    }
+    const std::lock_guard lock(making_);
+    shared_for(cases[i]);
+  }
   std::vector<std::shared_ptr<const CompiledCapture>> all(sizes.size());
   const auto make = [&](size_t i) {
     all[i] = found(sizes[i]);
-    if (all[i] == nullptr) try {
-        const CaseNumbers cases = cases_at(sizes[i]);
-        auto shared = found_shared(cases);
-        if (shared == nullptr) {
-          const std::lock_guard lock(making_);
-          shared = shared_for(cases);
-        }
-        all[i] = made(sizes[i], cases, {shared, may_compile});
-      } catch (const UserError&) {  // a call at these sizes will say so
+    if (all[i] == nullptr && !cases[i].empty()) try {
+        all[i] = made(sizes[i], cases[i], {found_shared(cases[i]), may_compile});
+      } catch (const UserError&) {  // the same
       }
   };
   composit::side_by_side(sizes.size(), make, /*few=*/2);

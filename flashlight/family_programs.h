@@ -48,7 +48,8 @@ class FamilyPrograms {
   std::vector<composit::SizeValues> sizes_ahead() const;
   // Makes the programs of these sizes in threads, so that no call waits for one. The number of
   // those that there are programs for then: sizes of which `at` says what is wrong have none, and
-  // unless it may run, those that take a compiler.
+  // unless it may run, those that take a compiler. UserError as of `compile` where it is not the
+  // sizes, and where weights that are to be packed are gone.
   size_t prepare_sizes(const std::vector<composit::SizeValues>& sizes, bool may_compile = true);
   // The text that serves all sizes, one for each case; empty where each size has its own.
   std::string source();

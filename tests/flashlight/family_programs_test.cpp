@@ -145,6 +145,17 @@ TEST_F(CompiledFamilies, SizesOutsideAreNotPrepared) {
             1U);
 }
 
+TEST(FamilyPrograms, WhatCannotBeCompiledIsNotPrepared) {
+  const auto counts = [](const at::Tensor& x) { return std::get<0>(at::histogram(x, 10)); };
+  const auto family = trace_family(counts, example(torch::randn({3, 4})),
+                                   example(torch::randn({5, 4})), example(torch::randn({8, 4})));
+  const auto fast = compile(family, by_mosaic(1));
+  EXPECT_NE(composit::user_error([&] { fast.prepare(); })
+                .value_or("")
+                .find("no code for 'aten::histogram.bin_ct'"),
+            std::string::npos);
+}
+
 // A program of a family does not keep its graph.
 TEST_F(CompiledFamilies, TheGraphOfAProgramIsThatOfTheFamily) {
   FamilyPrograms programs(family_, by_mosaic(1));
