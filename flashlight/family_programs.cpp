@@ -58,13 +58,6 @@ CaptureBase capture_at(const FamilyBase& family, const SizeValues& sizes) {
                                                : family.fresh_at(sizes);
 }
 
-std::vector<std::string> names_of(const Graph& graph) {
-  std::vector<std::string> names;
-  for (const composit::LazyTensor& input : graph.inputs())
-    names.push_back(composit::input_name(*input.node));
-  return names;
-}
-
 // What the types of these tensors consist of; empty where there is more to them.
 std::vector<int64_t> numbers_of_types(const std::vector<at::Tensor>& tensors) {
   std::vector<int64_t> numbers;
@@ -120,9 +113,9 @@ std::shared_ptr<SharedCode> FamilyPrograms::shared_for(const CaseNumbers& cases)
 // Programs of other sizes take the same tensors, so they are looked up once.
 std::shared_ptr<BoundInputs> FamilyPrograms::inputs_for(const CaseNumbers& cases,
                                                         const CaptureBase& capture) {
+  std::vector<std::string> names = composit::ports_of(capture.graph(), "").input_names;
   const std::lock_guard lock(mutex_);
   Shared& shared = shared_[cases];
-  std::vector<std::string> names = names_of(capture.graph());
   if (!shared.inputs) {
     shared.inputs = BoundInputs::of(FamilyMaker::shared(capture));
     shared.names = std::move(names);
@@ -215,8 +208,10 @@ void FamilyPrograms::prepare() {
 
 std::vector<SizeValues> FamilyPrograms::sizes_ahead() const {
   std::vector<SizeValues> all = composit::grid_of(composit::hull_of(family_.cases()));
-  if (all.size() > most_) all.resize(most_);
-  return all;
+  if (all.size() <= most_) return all;
+  std::vector<SizeValues> some;  // from the least to the greatest
+  for (size_t i = 0; i < most_; ++i) some.push_back(std::move(all[i * all.size() / most_]));
+  return some;
 }
 
 size_t FamilyPrograms::prepare_sizes(const std::vector<SizeValues>& sizes, bool may_compile) {
@@ -227,6 +222,7 @@ size_t FamilyPrograms::prepare_sizes(const std::vector<SizeValues>& sizes, bool 
     } catch (const UserError&) {  // a call at these sizes will say so
       continue;
     }
+    if (found_shared(cases[i])) continue;  // without the lock, which others try
     const std::lock_guard lock(making_);
     shared_for(cases[i]);
   }

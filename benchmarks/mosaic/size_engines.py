@@ -264,7 +264,7 @@ def serve(engine, case, onnx, threads, calls):
             run.prepare(stream[int(number)], file)
             answer({})
             continue
-        # LibTorch's threads wait awake for milliseconds after they were busy: no engine is to meet them by making inputs.
+        # LibTorch's threads wait awake for milliseconds after they were busy: inputs are made without them.
         torch.set_num_threads(1)
         inputs = case.inputs(**stream[int(number)])
         torch.set_num_threads(threads)

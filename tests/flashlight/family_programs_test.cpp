@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include <random>
+#include <set>
 #include <thread>
 
 #include "composit/ir/print.h"
@@ -137,6 +138,16 @@ TEST_F(CompiledFamilies, ThreadsCallWhileSizesArePrepared) {
     });
   for (std::thread& caller : callers) caller.join();
   preparing.join();
+}
+
+TEST_F(CompiledFamilies, OfTooManySizesThosePreparedAreSpread) {
+  const std::vector<composit::SizeValues> ahead =
+      FamilyPrograms(family_, by_mosaic(1), 10).sizes_ahead();
+  ASSERT_EQ(ahead.size(), 10U);
+  std::set<int64_t> counts;
+  for (const composit::SizeValues& sizes : ahead) counts.insert(sizes.at("steps"));
+  EXPECT_LE(*counts.begin(), 14);
+  EXPECT_GE(*counts.rbegin(), 25);
 }
 
 TEST_F(CompiledFamilies, SizesOutsideAreNotPrepared) {
