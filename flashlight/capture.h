@@ -189,6 +189,8 @@ class CaptureBase {
   // Writes a folder (see composit/io/saved_capture.h), replacing a capture that is there
   // atomically.
   void save(const std::filesystem::path& folder) const;
+  // What `save` writes. Its arrays share memory with the tensors.
+  composit::SavedCapture saved() const;
   // Loads a capture that does not know its program, so it never looks. UserError for other folders.
   static CaptureBase load(const std::filesystem::path& folder);
 
@@ -213,8 +215,6 @@ class CaptureBase {
   friend class CompiledCapture;
   friend class FamilyMaker;
   const State& now() const { return *shared(); }
-  // What `save` writes.
-  composit::SavedCapture saved() const;
   static CaptureBase of_saved(const composit::SavedCapture& saved,
                               const std::filesystem::path& folder);
   const std::shared_ptr<State>& shared() const;

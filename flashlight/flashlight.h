@@ -7,6 +7,7 @@
 //   flashlight::Gradient gradient = captured.grad();                 // differentiate
 //   auto fast = flashlight::compile(captured, {.name = "model"});    // compile
 //   captured.save("folder");                                         // save, load
+//   flashlight::save_pt2(captured, "model.pt2");                     // for torch.export
 //   composit::visualize(captured.graph(), "model.svg");              // draw
 //
 // Each header that is included here can be included alone, which compiles faster. Headers that need
@@ -14,7 +15,7 @@
 // composit/nn/nn.h (networks and training), frontends/torchscript/script.h (TorchScript).
 #pragma once
 
-// Capture a program, check the capture, differentiate it, compile it, save and load it.
+// Capture a program, check the capture, differentiate it, compile it, save, load and export it.
 #include "flashlight/adaptive.h"
 #include "flashlight/capture.h"
 #include "flashlight/check.h"
@@ -22,6 +23,7 @@
 #include "flashlight/compiled_family.h"
 #include "flashlight/family.h"
 #include "flashlight/gradient.h"
+#include "flashlight/interchange.h"
 #include "flashlight/trace.h"
 #include "flashlight/version.h"
 

@@ -37,6 +37,7 @@ COMPOSIT = (
     "composit/ad",
     "composit/passes",
     "composit/family",
+    "composit/interchange",
     "composit/numpy",
     "composit/nn",
 )
@@ -83,6 +84,18 @@ LAYERS = {
     ),
     "composit/family": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/passes", "composit/io"),
+        torch=False,
+    ),
+    "composit/interchange": Layer(
+        (
+            "composit/ir",
+            "composit/op",
+            "composit/ops",
+            "composit/eval",
+            "composit/passes",
+            "composit/io",
+            "composit/family",
+        ),
         torch=False,
     ),
     "composit/numpy": Layer(

@@ -76,11 +76,15 @@ composit::SavedCapture load_to_compile(const std::string& folder, bool may_be_fa
       throw composit::UserError("[compile] " + folder +
                                 ": expected numbers that stay as they are; those of this capture "
                                 "follow its calls, and only a replay can count");
+  warn_of_trust(capture, folder);
+  return capture;
+}
+
+void warn_of_trust(const SavedCapture& capture, const std::string& folder) {
   if (trust_of(capture) == "seen once")
     composit::log_warning(folder +
                           " was seen once: one run of its program, that no second one "
                           "confirmed");
-  return capture;
 }
 
 int show(const std::string& folder, const std::string& passes, const std::string& svg,

@@ -16,6 +16,9 @@ namespace cli {
 // its numbers follow its calls, and for a family unless it may be one.
 composit::SavedCapture load_to_compile(const std::string& folder, bool may_be_family = false);
 
+// Says on the error stream that a capture was seen once.
+void warn_of_trust(const composit::SavedCapture& capture, const std::string& folder);
+
 // The graph after `passes` ("canonicalize,drop_no_ops", or nothing), as text or drawn into `svg`.
 int show(const std::string& folder, const std::string& passes, const std::string& svg,
          std::ostream& out);
@@ -76,6 +79,14 @@ struct ImportArguments {
 // Writes a program as a capture with random example inputs. UserError for TorchScript in a build
 // without LibTorch.
 int import(const ImportArguments& arguments, std::ostream& out);
+struct ExportArguments {
+  std::string folder;                  // a saved capture
+  std::string target;                  // the file to write
+  std::string format;                  // "pt2"; empty: by the ending of `target`
+  bool parameters_as_buffers = false;  // of pt2: Pt2Options
+};
+// Writes a capture in a format of other tools.
+int export_to(const ExportArguments& arguments, std::ostream& out);
 // Runs `main` of a program of Knossos' language.
 int run_ks(const std::string& file, std::ostream& out);
 int import_torchscript(const ImportArguments& arguments, std::ostream& out);

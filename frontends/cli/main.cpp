@@ -1,6 +1,6 @@
 // The command line: `flashlight show|list|diff|check|emit|run|plan|compile FOLDER`,
-// `flashlight unify|bind`, `flashlight import FILE`, `flashlight capture -- COMMAND…`, `flashlight
-// ops|passes|env`. See `flashlight --help`.
+// `flashlight export FOLDER`, `flashlight unify|bind`, `flashlight import FILE`, `flashlight
+// capture -- COMMAND…`, `flashlight ops|passes|env`. See `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -77,6 +77,18 @@ CLI::App* add_import(CLI::App& app, cli::ImportArguments& arguments) {
       "per argument: a type like float32[1,3], a number, True, False or None;\n"
       "of a .ks per Float, Integer and Bool of it: a type, an integer, true or false");
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
+  return command;
+}
+
+CLI::App* add_export(CLI::App& app, cli::ExportArguments& arguments) {
+  CLI::App* command =
+      add_command(app, "export", "write the capture as a file of other tools", arguments.folder);
+  command->add_option("-o,--output", arguments.target, "the file to write")->required();
+  command->add_option(
+      "--to", arguments.format,
+      "pt2, for torch.export and AOTInductor; by the ending of the file if left out");
+  command->add_flag("--parameters-as-buffers", arguments.parameters_as_buffers,
+                    "of pt2: parameters that the program writes become buffers, for AOTInductor");
   return command;
 }
 
@@ -190,6 +202,8 @@ int run_command(int argc, char** argv) {
   CLI::App* compile = add_compile(app, compile_arguments);
   cli::ImportArguments import_arguments;
   CLI::App* import = add_import(app, import_arguments);
+  cli::ExportArguments export_arguments;
+  CLI::App* export_to = add_export(app, export_arguments);
   cli::UnifyArguments unify_arguments;
   CLI::App* unify = add_unify(app, unify_arguments);
   cli::BindArguments bind_arguments;
@@ -209,6 +223,7 @@ int run_command(int argc, char** argv) {
   if (*plan) return cli::plan(with_backend(plan_arguments, options.value()), std::cout);
   if (*compile) return cli::compile(with_backend(compile_arguments, options.value()), std::cout);
   if (*import) return cli::import(import_arguments, std::cout);
+  if (*export_to) return cli::export_to(export_arguments, std::cout);
   if (*unify) return cli::unify(unify_arguments, std::cout);
   if (*bind) return cli::bind(bind_arguments, std::cout);
   if (*run && run_arguments.folder.ends_with(".ks"))

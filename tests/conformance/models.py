@@ -34,6 +34,7 @@ COLUMNS = {
     "cpp": "compiled by cpp",
     "mosaic": "compiled by mosaic",
     "family": "a family of sizes",
+    "pt2": "exported to .pt2",
 }
 
 
@@ -146,6 +147,21 @@ class Examination:
 
     def mosaic(self):
         return self._compiled("mosaic")
+
+    def pt2(self):
+        """torch.export.load gives a module with the same bits, called as the model is."""
+        import tempfile
+
+        import torch
+        from agreement import leaves, same_bits
+
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            file = pathlib.Path(folder) / "model.pt2"
+            self._captured.export(file)
+            module = torch.export.load(file).module()
+            expected = leaves(self._original.call(*self._others, **self._other_keywords))
+            received = leaves(module(*self._others, **self._other_keywords))
+        return "" if same_bits(received, expected) else "other bits than torch's"
 
     @functools.cached_property
     def _references(self):

@@ -263,6 +263,16 @@ class Capture:
         self._expect_reads_compared()
         self._native.save(pathlib.Path(folder))
 
+    def export(self, file: str | pathlib.Path, *, parameters_as_buffers: bool = False) -> None:
+        """Writes a file of other tools, which its ending says: `.pt2` for `torch.export.load` and
+        AOTInductor. `parameters_as_buffers`: parameters that the program writes become buffers,
+        which AOTInductor needs. Error that lists all operators the format has no form for."""
+        self._expect_reads_compared()
+        path = pathlib.Path(file)
+        if path.suffix != ".pt2":
+            raise Error(f"[export] expected a file that ends in .pt2, received '{path.name}'")
+        self._native.save_pt2(path, parameters_as_buffers)
+
     def _expect_unchanged(self) -> None:
         changed = self._program and self._program.changed()
         if changed:

@@ -8,6 +8,7 @@
 #include "composit/ir/error.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/check.h"
+#include "flashlight/interchange.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 
 namespace flashlight::python {
@@ -185,6 +186,13 @@ void add_capture(py::module_& module) {
       .def("constants", &CaptureBase::constants)
       .def("grad", &CaptureBase::grad)
       .def("save", &CaptureBase::save, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "save_pt2",
+          [](const CaptureBase& self, const std::filesystem::path& file,
+             bool parameters_as_buffers) {
+            save_pt2(self, file, {.parameters_as_buffers = parameters_as_buffers});
+          },
+          py::call_guard<py::gil_scoped_release>())
       .def("check",
            [](const CaptureBase& c, const Tensors& arguments, bool strict, bool float64,
               double tolerance) {

@@ -1,0 +1,111 @@
+// A graph, or a region of one, as torch.export's JSON.
+//
+// A node is written under its ATen name where it has one. A composite that has none, or that does
+// more than its schema says, is opened: the nodes that LibTorch ran for it stand in its place.
+// Where there are none, its row's decomposition does. What is left is refused by name.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "composit/interchange/pt2/metadata.h"
+#include "composit/interchange/pt2/program.h"
+#include "composit/ir/graph.h"
+#include "composit/op/call.h"
+
+namespace composit::pt2 {
+
+// Constants that a region, or several regions of one node, take from the graph around them.
+using LiftedConstants = std::vector<Array>;
+
+class GraphWriter {
+ public:
+  // Of the graph, or with `lifted` of a region.
+  explicit GraphWriter(Program& program, LiftedConstants* lifted = nullptr)
+      : program_(program), lifted_(lifted) {}
+
+  // An input under this name.
+  void add_input(const LazyTensor& input, const std::string& name, bool requires_grad = false);
+  // A value that no node stands for.
+  void declare(const std::string& name, const Type& type, bool requires_grad = false);
+  // All nodes that the graph needs. Its inputs have been added.
+  void add_nodes(const Graph& graph) { add(graph, frame_, {}); }
+  // The name of a value of that graph; a number becomes a constant.
+  std::string name_of(const LazyTensor& value) { return shown(value_of(value, frame_)); }
+  // The name of a constant in this graph.
+  std::string name_of(const Array& constant);
+  // A call of an operator with one result, of this type; its name.
+  std::string add(const std::string& target, Json inputs, const Type& type,
+                  const Origin& origin = {}) {
+    return emit(target, std::move(inputs), {type}, false, origin)[0];
+  }
+  // A row-major copy of a value, for results that must be no inputs.
+  std::string add_clone(const std::string& name, const Type& type);
+  // Asserts the dtype of an input; sizes are compared by torch itself.
+  void expect_dtype(const std::string& name, DType dtype);
+  // The graph; inputs and outputs are arguments.
+  Json graph_json(Json inputs, Json outputs, bool single = false) const;
+
+ private:
+  // A value: its name, or a number that the program wrote beside tensors, which stays one.
+  struct Value {
+    std::string name = {};
+    LazyTensor number = {};
+    bool no_grad = false;  // no gradient flows through what made it
+  };
+  using Frame = std::map<std::pair<const Node*, uint32_t>, Value>;
+  using Names = std::vector<std::string>;
+
+  void add(const Graph& graph, Frame& frame, const Origin& around);
+  void add_node(const Node& node, Frame& frame, const Origin& origin);
+  bool add_guard(const Node& node, Frame& frame, const Origin& origin);
+  bool add_control_flow(const Node& node, Frame& frame, const Origin& origin);
+  bool add_call(const Node& node, Frame& frame, const Origin& origin);
+  bool open_body(const Node& node, Frame& frame, const Origin& origin);
+  bool open_definition(const Node& node, Frame& frame, const Origin& origin);
+  // Nodes of `graph`, whose inputs are the operands of `node`. `inner` gets its values.
+  void add_in_place(const Node& node, const Graph& graph, const Frame& frame, Frame& inner,
+                    const Origin& origin);
+  void take_outputs(const Node& node, const LazyTensors& outputs, const Frame& inner, Frame& frame);
+
+  void add_cond(const Node& node, Frame& frame, const Origin& origin);
+  void add_map(const Node& node, Frame& frame, const Origin& origin);
+  void add_scan(const Node& node, Frame& frame, const Origin& origin);
+  void add_while(const Node& node, Frame& frame, const Origin& origin);
+
+  // Sizes that follow from values are what they were, or the graph holds for others.
+  void expect_sizes(const Node& node, const Names& names, const Origin& origin);
+  void add_assertion(const std::string& condition, const std::string& message,
+                     const Origin& origin);
+
+  Value value_of(const LazyTensor& tensor, const Frame& frame) const;
+  std::string tensor_name(const Value& value);
+  // The same where gradients are recorded: nothing flows back from there to what ran without.
+  std::string shown(const Value& value);
+  Names names_of(const LazyTensors& tensors, const Frame& frame);
+  // The arguments of a call, without those at the end that are what the schema says otherwise.
+  Json arguments(const Node& node, const Schema& schema, const Frame& frame);
+  Json argument(const Schema& schema, const Call& call, size_t index, const Frame& frame,
+                bool no_grad);
+  Json list_argument(const SchemaArgument& argument, const LazyTensors& tensors, const Frame& frame,
+                     bool no_grad);
+  // A node of this target; the names of its outputs, of undefined ones empty.
+  Names emit(const std::string& target, Json inputs, const std::vector<Type>& outputs, bool as_list,
+             const Origin& origin);
+  void bind(const Node& node, const Names& names, Frame& frame) const;
+  void keep_from_writes(Json& inputs);
+
+  Program& program_;
+  LiftedConstants* lifted_;
+  std::map<std::string, std::string> local_;  // constants by the names of the graph's inputs
+  std::map<std::string, std::string> detached_;
+  Frame frame_;
+  Json nodes_ = Json::array();
+  Json tensors_ = Json::object();
+  Json integers_ = Json::object(), bools_ = Json::object();
+  std::string reason_;  // why the last call was not written
+};
+
+}  // namespace composit::pt2

@@ -1,0 +1,16 @@
+// Example arguments as torch.save writes them: an inner zip with a pickle and the tensors' bytes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "composit/interchange/pt2/structure.h"
+#include "composit/ir/array.h"
+
+namespace composit::pt2 {
+
+// The pickle of a value of this structure, whose tensors are `tensors`: what torch.load reads with
+// weights_only. Tensor i has the storage "i".
+std::string pickle_of(const Structure& structure, const std::vector<Array>& tensors);
+
+}  // namespace composit::pt2

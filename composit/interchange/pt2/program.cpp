@@ -1,0 +1,62 @@
+#include "composit/interchange/pt2/program.h"
+
+#include <algorithm>
+
+#include "composit/ir/error.h"
+#include "composit/ops/draws.h"
+#include "composit/ops/operations.h"
+
+namespace composit::pt2 {
+
+Program::Program(const std::vector<std::string>& schemas) {
+  for (const std::string& text : schemas) {
+    Schema schema = parse_schema(text);
+    const std::string name = schema.name.str();
+    schemas_.emplace(name, std::move(schema));
+  }
+}
+
+const Schema* Program::schema_of(Symbol op) {
+  if (op.domain() == "composit") return nullptr;
+  if (const auto known = schemas_.find(op.str()); known != schemas_.end()) return &known->second;
+  // Nodes of derivatives and decompositions. Rows of users under names of their own are no ATen.
+  if (op.domain() != "aten") return nullptr;
+  if (const Operation* row = find_operation(op)) return &row->schema;
+  const Draw* draw = find_draw(op);
+  return draw != nullptr ? &draw->schema : nullptr;
+}
+
+const std::string& Program::constant(const Array& value) {
+  const auto known = std::find_if(constants_.begin(), constants_.end(), [&](const Constant& one) {
+    return one.value.type() == value.type() && one.value.content_hash() == value.content_hash();
+  });
+  if (known != constants_.end()) return known->input;
+  const std::string name = "constant_" + std::to_string(constants_.size());
+  constants_.push_back({name, names_.identifier("c_", name), value});
+  return constants_.back().input;
+}
+
+void Program::refuse(const Node& node, const Origin& origin, const std::string& why) {
+  std::string line = node.op().str();
+  if (!origin.scope.empty()) line += " in " + std::string(origin.scope);
+  if (!origin.source.empty()) line += " at " + std::string(origin.source);
+  ++refused_[line + ": " + why];
+}
+
+void Program::expect_none_refused() const {
+  if (refused_.empty()) return;
+  constexpr size_t kShown = 20;
+  std::string text = "these cannot be exported:";
+  size_t shown = 0;
+  for (const auto& [line, count] : refused_) {
+    if (shown++ == kShown) {
+      text += "\n  and " + std::to_string(refused_.size() - kShown) + " more";
+      break;
+    }
+    text += "\n  " + line;
+    if (count > 1) text += " (" + std::to_string(count) + " times)";
+  }
+  throw UserError(text);
+}
+
+}  // namespace composit::pt2

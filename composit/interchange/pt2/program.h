@@ -1,0 +1,54 @@
+// What the graph of a file and its regions share while they are written: names, schemas, constants,
+// and what cannot be written.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "composit/interchange/names.h"
+#include "composit/interchange/pt2/format.h"
+#include "composit/interchange/pt2/metadata.h"
+#include "composit/ir/array.h"
+#include "composit/ir/node.h"
+#include "composit/op/schema.h"
+
+namespace composit::pt2 {
+
+// A constant of the graph that stands in the archive.
+struct Constant {
+  std::string name;   // of the attribute: "constant_0"
+  std::string input;  // of the graph's input: "c_constant_0"
+  Array value;
+};
+
+class Program {
+ public:
+  // `schemas`: the full text of operators, as a saved capture has them.
+  explicit Program(const std::vector<std::string>& schemas);
+
+  // The schema under which ATen knows the operator of a node; nullptr for one that is not ATen's.
+  const Schema* schema_of(Symbol op);
+  // The input that has this constant; equal arrays are stored once.
+  const std::string& constant(const Array& value);
+  const std::vector<Constant>& constants() const { return constants_; }
+
+  // The name of a new value: "linear", "linear_2".
+  std::string value_name(std::string_view hint) { return names_.identifier("", hint); }
+  std::string input_name(const std::string& prefix, std::string_view name) {
+    return names_.identifier(prefix, name);
+  }
+
+  // Notes that the node cannot be written, and why.
+  void refuse(const Node& node, const Origin& origin, const std::string& why);
+  // UserError that lists all refused nodes, where there are any.
+  void expect_none_refused() const;
+
+ private:
+  std::map<std::string, Schema, std::less<>> schemas_;
+  interchange::UsedNames names_;
+  std::vector<Constant> constants_;
+  std::map<std::string, size_t> refused_;  // line, and how often
+};
+
+}  // namespace composit::pt2

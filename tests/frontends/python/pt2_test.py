@@ -1,0 +1,268 @@
+"""Captures as files of torch.export: what torch.export.load gives back runs with the same bits, has the
+names and the structure of the program, and raises where the capture would not hold."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import no_looks  # before flashlight
+import torch
+
+import flashlight
+from agreement import same_bits
+
+
+def exported(captured, **options):
+    """The program that torch.export reads of a capture."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "program.pt2"
+        captured.export(file, **options)
+        return torch.export.load(file)
+
+
+class Block(torch.nn.Module):
+    """What a file has to say: tied and strided weights, a buffer that is written, modules in modules."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.stem = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4))
+        self.one, self.two = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+        self.two.weight = self.one.weight
+        self.across = torch.nn.Parameter(torch.randn(4, 4).t())
+        self.frozen = torch.nn.Parameter(torch.randn(4), requires_grad=False)
+
+    def forward(self, x):
+        y = torch.relu(self.stem(x)).mean((2, 3))
+        return self.two(self.one(y)) @ self.across + self.frozen
+
+
+class ProgramTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+
+    def test_a_module_keeps_its_bits_and_its_state(self):
+        model = Block()
+        x = torch.randn(2, 3, 8, 8)
+        captured = flashlight.trace(model, x)
+        module = exported(captured).module()
+        for _ in range(3):  # batch norm's buffers move from call to call
+            self.assertTrue(same_bits(module(x), captured(x)))
+        ours, theirs = model.state_dict(), module.state_dict()
+        self.assertEqual(sorted(ours), sorted(theirs))
+        for name, value in ours.items():
+            self.assertTrue(same_bits(value, theirs[name]), name)
+
+    def test_names_ties_strides_and_gradients_stay(self):
+        model = Block()
+        program = exported(flashlight.trace(model, torch.randn(2, 3, 8, 8)))
+        self.assertEqual(set(program.state_dict), set(model.state_dict()))
+        state = program.state_dict
+        self.assertEqual(state["one.weight"].data_ptr(), state["two.weight"].data_ptr())
+        self.assertEqual(state["across"].stride(), (1, 4))
+        self.assertIsInstance(state["across"], torch.nn.Parameter)
+        self.assertNotIsInstance(state["stem.1.running_mean"], torch.nn.Parameter)
+        self.assertTrue(state["one.weight"].requires_grad)
+        self.assertFalse(state["frozen"].requires_grad)
+
+    def test_gradients_are_autograds(self):
+        model = Block()
+        x = torch.randn(2, 3, 8, 8)
+        module = exported(flashlight.trace(model, x)).module()
+        for one in (model, module):
+            one(x).square().sum().backward()
+        ours = dict(model.named_parameters())
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad and name != "two.weight":
+                torch.testing.assert_close(parameter.grad, ours[name].grad, msg=name)
+
+    def test_nothing_flows_through_what_ran_without_gradients(self):
+        def program(x, y):
+            with torch.no_grad():
+                scale = y.exp()
+            return (x * scale).sum()
+
+        x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+        module = exported(flashlight.trace(program, x, y)).module()
+        module(x, y).backward()
+        self.assertIsNone(y.grad)
+        self.assertTrue(torch.equal(x.grad, y.detach().exp()))
+
+    def test_modules_come_back(self):
+        model = Block().eval()
+        x = torch.randn(2, 3, 8, 8)
+        with torch.no_grad():
+            program = exported(flashlight.trace(model, x))
+            again = torch.export.unflatten(program)
+            self.assertEqual(dict(again.named_modules()).keys() & {"stem.0", "stem.1", "one", "two"},
+                             {"stem.0", "stem.1", "one", "two"})
+            self.assertTrue(same_bits(again(x), model(x)))
+
+    def test_it_is_a_program_that_tools_decompose(self):
+        model = Block().eval()
+        x = torch.randn(2, 3, 8, 8)
+        with torch.no_grad():
+            program = exported(flashlight.trace(model, x)).run_decompositions()
+            torch.testing.assert_close(program.module()(x), model(x))
+
+    def test_lines_are_stack_traces(self):
+        program = exported(flashlight.trace(Block(), torch.randn(2, 3, 8, 8)))
+        traces = [n.stack_trace for n in program.graph.nodes if n.op == "call_function"]
+        self.assertTrue(any('pt2_test.py", line' in (t or "") for t in traces), traces)
+
+    def test_arguments_and_results_keep_their_structure(self):
+        def program(x, scale, *, extra, flag=True, name="a", nothing=None):
+            y = x * scale + extra["a"][0]
+            return {"y": y, "pair": (y + 1, [None, y.sum()])}
+
+        x, a = torch.randn(3), torch.randn(3)
+        module = exported(flashlight.trace(program, x, 2.5, extra={"a": [a]}, flag=True, name="b",
+                                           nothing=None)).module()
+        received = module(x, 2.5, extra={"a": [a]}, flag=True, name="b", nothing=None)
+        self.assertEqual(set(received), {"y", "pair"})
+        self.assertIsNone(received["pair"][1][0])
+        self.assertTrue(same_bits(received, program(x, 2.5, extra={"a": [a]})))
+        with self.assertRaises(Exception):
+            module(x, 3.5, extra={"a": [a]}, flag=True, name="b", nothing=None)
+
+    def test_examples_come_along(self):
+        x, a = torch.randn(3), torch.arange(3)
+        program = exported(flashlight.trace(lambda x, *, a: x * a, x, a=a))
+        arguments, keywords = program.example_inputs
+        self.assertTrue(same_bits(arguments[0], x))
+        self.assertTrue(same_bits(keywords["a"], a))
+
+
+class WritesTest(unittest.TestCase):
+    def test_an_argument_is_written(self):
+        def program(x, y):
+            x.mul_(2).add_(y)
+            return x.sum()
+
+        module = exported(flashlight.trace(program, torch.ones(3), torch.ones(3))).module()
+        x, y = torch.randn(3), torch.randn(3)
+        expected = x.clone()
+        total = program(expected, y)
+        self.assertTrue(same_bits(module(x, y), total))
+        self.assertTrue(same_bits(x, expected))
+
+    def step(self):
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = torch.nn.functional.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        x, y = torch.randn(4, 3), torch.randn(4, 2)
+        for _ in range(2):  # momentum begins as a copy
+            step(x, y)
+        return model, step, x, y
+
+    def test_a_step_of_sgd_keeps_its_state(self):
+        for as_buffers in (False, True):
+            model, step, x, y = self.step()
+            module = exported(flashlight.trace(step, x, y),
+                              parameters_as_buffers=as_buffers).module()
+            # The capture was made before the step that it records.
+            with torch.no_grad():
+                state = {n: p.clone() for n, p in module.state_dict().items()}
+            for _ in range(3):
+                expected = step(x, y)
+                with torch.no_grad():  # it writes parameters
+                    received = module(x, y)
+                self.assertTrue(same_bits(received, expected))
+            self.assertTrue(any(not torch.equal(state[n], p)
+                                for n, p in module.state_dict().items()))
+
+
+class PromisesTest(unittest.TestCase):
+    def test_a_number_that_is_another_raises(self):
+        def program(x):
+            return x + 1 if x.sum() > 0 else x - 1
+
+        module = exported(flashlight.trace(program, torch.ones(3))).module()
+        self.assertTrue(same_bits(module(torch.ones(3) * 2), torch.ones(3) * 2 + 1))
+        with self.assertRaisesRegex(RuntimeError, "the number that the program reads .*pt2_test.py"):
+            module(-torch.ones(3))
+
+    def test_a_size_that_is_another_raises(self):
+        module = exported(flashlight.trace(lambda x: x.nonzero().float().sum(0),
+                                           torch.tensor([1, 0, 2]))).module()
+        self.assertTrue(same_bits(module(torch.tensor([0, 3, 2])), torch.tensor([3.0])))
+        with self.assertRaisesRegex(RuntimeError, "a size that follows from values"):
+            module(torch.tensor([1, 1, 1]))
+
+    def test_a_dtype_that_is_another_raises(self):
+        module = exported(flashlight.trace(lambda x: x + 1, torch.ones(3))).module()
+        with self.assertRaises(Exception):
+            module(torch.ones(3, dtype=torch.int64))
+        with self.assertRaises(Exception):
+            module(torch.ones(4))
+
+    def test_draws_are_torchs(self):
+        def program(x):
+            return torch.dropout(x, 0.5, True) + torch.rand(3) + torch.randn_like(x)
+
+        x = torch.randn(3)
+        module = exported(flashlight.trace(program, x)).module()
+        torch.manual_seed(5)
+        expected = program(x)
+        torch.manual_seed(5)
+        self.assertTrue(same_bits(module(x), expected))
+
+    def test_constants_come_along(self):
+        table = torch.randn(100)
+        module = exported(flashlight.trace(lambda x: x * table + torch.tensor([1.0, 2.0]).sum(),
+                                           torch.ones(100))).module()
+        x = torch.randn(100)
+        self.assertTrue(same_bits(module(x), x * table + 3))
+
+    def test_numbers_beside_integers_promote_as_they_did(self):
+        def program(i, b):
+            return i * 2.5, i + True, b * 3, torch.where(b, i, 2.5), i / 2, i.float() // 3
+
+        i, b = torch.arange(3), torch.tensor([True, False, True])
+        module = exported(flashlight.trace(program, i, b)).module()
+        self.assertTrue(same_bits(module(i, b), program(i, b)))
+
+
+class RefusedTest(unittest.TestCase):
+    def refusal(self, captured, name="program.pt2"):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / name
+            with self.assertRaises(flashlight.Error) as caught:
+                captured.export(file)
+            self.assertEqual(list(pathlib.Path(folder).iterdir()), [])
+        return str(caught.exception)
+
+    def test_all_that_has_no_form_is_listed_with_its_line(self):
+        generator = torch.Generator()
+
+        def program(x):
+            a = torch.rand(3, generator=generator)
+            return x + a + torch.randn(3, generator=generator)
+
+        text = self.refusal(flashlight.trace(program, torch.ones(3)))
+        self.assertRegex(text, r"aten::rand\S* .*pt2_test.py:\d+ in \S*program: it draws from")
+        self.assertRegex(text, r"aten::randn\S* .*pt2_test.py:\d+ in \S*program: it draws from")
+
+    def test_keywords_that_no_function_can_have(self):
+        captured = flashlight.trace(lambda **tensors: tensors["lambda"] + 1,
+                                    **{"lambda": torch.ones(3)})
+        self.assertIn("the keyword 'lambda'", self.refusal(captured))
+
+    def test_another_ending(self):
+        captured = flashlight.trace(lambda x: x + 1, torch.ones(3))
+        self.assertIn("ends in .pt2", self.refusal(captured, "program.bin"))
+
+
+if __name__ == "__main__":
+    unittest.main()
