@@ -231,7 +231,10 @@ GraphWriter::Names GraphWriter::emit(const std::string& target, Json inputs,
                {"inputs", std::move(inputs)},
                {"outputs", std::move(results)},
                {"metadata", metadata_of(origin)}};
-  if (target.find("higher_order") != std::string::npos) node["is_hop_single_tensor_return"] = false;
+  if (target.find("higher_order") != std::string::npos) {
+    node["name"] = program_.value_name(hint_of(target));  // apart from its results
+    node["is_hop_single_tensor_return"] = false;
+  }
   nodes_.push_back(std::move(node));
   return names;
 }
