@@ -4,6 +4,8 @@
 """
 
 import functools
+import pathlib
+import tempfile
 
 import _conformance
 import flashlight
@@ -131,11 +133,12 @@ def replayed(subject):
     return _each(subject.cases, check)
 
 
-def _differing_replay(subject, case, capture):
+def _differing_replay(subject, case, program):
     expected, written = _eager(case)
     inputs = fresh(case)
     seed()
-    result = capture(*inputs)
+    with torch.no_grad():
+        result = program(*inputs)
     if _others(expected) != _others(result):
         return f"expected {_others(expected)}, received {_others(result)}"
     ours, torchs = _tensors(result) + inputs, _tensors(expected) + written
@@ -175,6 +178,23 @@ def _differing_parts(ours, torchs):
 def _bits(tensor):
     plain = tensor.detach().resolve_conj().resolve_neg().reshape(-1)
     return torch.empty(plain.shape, dtype=plain.dtype).copy_(plain).view(torch.uint8)
+
+
+# ---- exported -----------------------------------------------------------------------------------
+
+
+def pt2(subject):
+    """What torch.export.load gives runs to the bit, as a replay does."""
+
+    def check(case):
+        capture = subject.capture(case)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "program.pt2"
+            capture.export(file)
+            module = torch.export.load(file).module()
+        return _differing_replay(subject, case, module)
+
+    return _each(subject.cases, check)
 
 
 # ---- computed by our definitions and by compiled code -------------------------------------------
@@ -369,4 +389,5 @@ COLUMNS = {
     "differentiated": differentiated,
     "cpp": cpp,
     "mosaic": mosaic,
+    "pt2": pt2,
 }

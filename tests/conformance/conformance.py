@@ -28,7 +28,7 @@ import report
 os.environ["FLASHLIGHT_SEEN_ONCE"] = "1"  # replays are judged, not looks
 _HERE = pathlib.Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
-COLUMNS = ["captured", "replayed", "rows", "differentiated", "cpp", "mosaic"]
+COLUMNS = ["captured", "replayed", "rows", "differentiated", "cpp", "mosaic", "pt2"]
 _SAMPLE_STEP = 17  # of --sample: every so many operators
 
 

@@ -13,6 +13,7 @@ _MEANING = {
     "differentiated": "differentiated as by autograd",
     "cpp": "compiled by cpp",
     "mosaic": "compiled by mosaic",
+    "pt2": "exported to .pt2",
 }
 
 

@@ -176,6 +176,9 @@ class Exporter {
     results_ = structure_of(property(capture_, "results"), tensors.size());
     size_t next = 0;
     for (const Structure* leaf : leaves_of(results_)) {
+      if (leaf->constant.contains("as_string"))
+        throw UserError("the result " + leaf->constant.begin().value().dump() +
+                        " is neither a tensor nor a number, which torch.export cannot give");
       const Json argument = leaf->kind == Structure::Kind::tensor
                                 ? tensor_json(writer_.name_of(tensors[next++]))
                                 : leaf->constant;

@@ -12,12 +12,27 @@
 namespace composit::pt2 {
 namespace {
 
-// What was recorded of a run that changes nothing for one that follows the graph.
+// True if each operand that was recorded as a view of another one's memory is all of its own.
+bool views_are_whole(const Node& node, const Attribute& views) {
+  const auto is_whole = [&](const Attribute& view) {
+    const std::vector<Attribute>& parts = view.as<List>().items;
+    const int64_t position = parts.at(0).as_int();
+    const Type& type = node.operands().at(static_cast<size_t>(position)).type();
+    return position == parts.at(1).as_int() && parts.at(2) == Attribute(type.dtype) &&
+           to_ints(parts.at(3)) == type.sizes && to_ints(parts.at(4)) == type.strides &&
+           parts.at(5).as_int() == 0 && !type.conj && !type.neg;
+  };
+  const std::vector<Attribute>& all = views.as<List>().items;
+  return std::all_of(all.begin(), all.end(), is_whole);
+}
+
+// True if what was recorded of its run changes nothing for one that follows the graph.
 bool is_plain_run(const Node& node) {
   static constexpr std::string_view kPlain[] = {"via",    "grad",        "body",
                                                 "effect", "custom_grad", "rewrites"};
-  return std::all_of(node.execution().begin(), node.execution().end(), [](const auto& entry) {
-    return std::find(std::begin(kPlain), std::end(kPlain), entry.key()) != std::end(kPlain);
+  return std::all_of(node.execution().begin(), node.execution().end(), [&](const auto& entry) {
+    return std::find(std::begin(kPlain), std::end(kPlain), entry.key()) != std::end(kPlain) ||
+           (entry.key() == "views" && views_are_whole(node, entry.value));
   });
 }
 
@@ -60,6 +75,17 @@ bool takes_numbers(Symbol op) {
       "add", "sub", "mul", "div", "subtract", "multiply", "divide", "true_divide", "floor_divide"};
   return std::find(std::begin(kOperators), std::end(kOperators), op.base_name()) !=
          std::end(kOperators);
+}
+
+// Why a node that is no operator of ATen's cannot be written.
+std::string reason_without_name(const Node& node) {
+  const std::string& op = node.op().str();
+  if (op.find("generator_state") != std::string::npos)
+    return "the program sets the state of a random generator, for which torch.export has no "
+           "operator: seed it before the call";
+  if (op.rfind("composit::storage", 0) == 0)
+    return "it reads memory as another tensor than the one that was written there";
+  return "ATen has no such operator, and its definition has no form in ATen's operators";
 }
 
 bool runs_without_gradients(const Node& node) {
@@ -271,7 +297,7 @@ std::string GraphWriter::add_clone(const std::string& name, const Type& type) {
 bool GraphWriter::add_call(const Node& node, Frame& frame, const Origin& origin) {
   const Schema* own = program_.schema_of(node.op());
   if (own == nullptr) {
-    reason_ = "ATen has no such operator, and its definition has no form in ATen's operators";
+    reason_ = reason_without_name(node);
     return false;
   }
   const Schema* functional = functional_spelling(node);

@@ -9,7 +9,8 @@
 namespace composit::pt2 {
 namespace {
 
-// The class of a storage, as pickles of tensors name it.
+// The class of a storage, as pickles of tensors name it; empty for newer dtypes, which are named
+// beside a storage of bytes.
 std::string storage_class(DType dtype) {
   switch (dtype) {
     case DType::float64:
@@ -37,7 +38,7 @@ std::string storage_class(DType dtype) {
     case DType::complex128:
       return "ComplexDoubleStorage";
     default:
-      throw UserError("an example of " + std::string(name(dtype)) + " has no form in a pickle");
+      return "";
   }
 }
 
@@ -117,23 +118,31 @@ class Pickle {
       real(value.is_number() ? value.get<double>() : std::stod(value.get<std::string>()));
   }
 
-  // torch._utils._rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks).
+  // torch._utils._rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks), or v3
+  // with a dtype.
   void tensor(size_t index, const Array& array) {
     const Type& type = array.type();
-    global("torch._utils", "_rebuild_tensor_v2");
+    const std::string storage = storage_class(type.dtype);
+    const bool named = storage.empty();
+    global("torch._utils", named ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2");
     bytes_ += "((";
     text("storage");
-    global("torch", storage_class(type.dtype));
+    if (named)
+      global("torch.storage", "UntypedStorage");
+    else
+      global("torch", storage);
     text(std::to_string(index));
     text("cpu");
-    integer(type.numel());
+    integer(named ? type.nbytes() : type.numel());
     bytes_ += "tQ";  // a tuple that is a persistent id
     integer(0);
     integers(type.sizes);
     integers(contiguous_strides(type.sizes));
     truth(false);
     global("collections", "OrderedDict");
-    bytes_ += ")RtR";
+    bytes_ += ")R";
+    if (named) global("torch", std::string(name(type.dtype)));
+    bytes_ += "tR";
   }
 
   std::string bytes_;
