@@ -340,6 +340,10 @@ std::string FamilyBase::difference_from(const CaptureBase& there) const {
 }
 
 void FamilyBase::save(const std::filesystem::path& folder) const {
+  composit::save(saved(), folder);
+}
+
+composit::SavedCapture FamilyBase::saved() const {
   std::vector<composit::SavedCapture> examples;
   for (size_t number = 0; number < state_->cases.cases.size(); ++number) {
     const CaptureBase& example = example_of(state_->cases, state_->examples, number);
@@ -352,7 +356,7 @@ void FamilyBase::save(const std::filesystem::path& folder) const {
                     "', which grows from call to call");
   composit::SavedCapture saved = composit::with_family(std::move(examples), state_->cases);
   if (state_->next_call) saved.properties[kNextCall] = std::to_string(*state_->next_call);
-  composit::save(saved, folder);
+  return saved;
 }
 
 FamilyBase FamilyBase::load(const std::filesystem::path& folder) {

@@ -148,6 +148,8 @@ class FamilyBase {
   // Writes a folder, as CaptureBase::save: the first example, formulas and sizes. UserError where
   // the program leaves gradients in `.grad`, which a saved capture does not.
   void save(const std::filesystem::path& folder) const;
+  // What `save` writes. Its arrays share memory with the tensors.
+  composit::SavedCapture saved() const;
   // Loads a family that does not know its program. UserError for other folders.
   static FamilyBase load(const std::filesystem::path& folder);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "composit/ad/chain_rule.h"
+#include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/passes/share_parts.h"
@@ -20,6 +21,7 @@ struct Gradient::State {
   std::vector<std::string> names;
   std::shared_ptr<const CaptureBase::State> captured;
   std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> run;
+  std::function<composit::SavedCapture()> saved;  // of what was differentiated
 };
 
 namespace {
@@ -96,6 +98,20 @@ Gradient::Result Gradient::evaluate(const std::vector<at::Tensor>& arguments,
   return split(evaluate_by(backend, state_->graph, bind(arguments)));
 }
 
+composit::SavedCapture Gradient::saved() const {
+  composit::SavedCapture saved = state_->saved();
+  const composit::LazyTensors& outputs = graph().outputs();
+  Structure gradients{Structure::Kind::map, {}, names(), {}};
+  for (size_t i = 1; i < outputs.size(); ++i)
+    gradients.children.push_back(
+        {outputs[i] ? Structure::Kind::tensor : Structure::Kind::absent, {}, {}, {}});
+  saved.graph = graph();
+  saved.schemas = schemas_of(graph());
+  saved.properties["results"] = str(Structure{Structure::Kind::tuple, {}, {}, {{}, gradients}});
+  saved.example_outputs.clear();
+  return saved;
+}
+
 Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) const {
   expect_trust("a derivative");
   now().expect_fixed_numbers("grad");
@@ -117,6 +133,7 @@ Gradient CaptureBase::grad(size_t loss, const std::vector<std::string>& wrt) con
       state->graph,
       tracer::PlanOptions{captured->grad, captured->generators, /*pin_strides=*/false});
   state->captured = captured;
+  state->saved = [base = frozen()] { return base.saved(); };
   state->run = [plan](const std::vector<at::Tensor>& bound) { return plan->run(bound); };
   return Gradient(std::move(state));
 }

@@ -17,6 +17,10 @@
 #include "composit/ir/graph.h"
 #include "composit/op/backend.h"
 
+namespace composit {
+struct SavedCapture;
+}  // namespace composit
+
 namespace flashlight {
 
 class BoundInputs;  // bound_inputs.h
@@ -32,6 +36,8 @@ class Gradient {
 
   // Takes the capture's inputs; gives the loss, then gradients. Writes what the program writes.
   const composit::Graph& graph() const;
+  // What CaptureBase::saved is of a capture: the loss, and a map of the gradients by name.
+  composit::SavedCapture saved() const;
   // The names of the parameters and arguments of the gradients.
   const std::vector<std::string>& names() const;
 

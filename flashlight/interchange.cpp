@@ -7,4 +7,14 @@ void save_pt2(const CaptureBase& capture, const std::filesystem::path& file,
   composit::save_pt2(capture.saved(), file, options);
 }
 
+void save_pt2(const Gradient& gradient, const std::filesystem::path& file,
+              const composit::Pt2Options& options) {
+  composit::save_pt2(gradient.saved(), file, options);
+}
+
+void save_pt2(const FamilyBase& family, const std::filesystem::path& file,
+              const composit::Pt2Options& options) {
+  composit::save_pt2(family.saved(), file, options);
+}
+
 }  // namespace flashlight

@@ -35,6 +35,7 @@ COLUMNS = {
     "mosaic": "compiled by mosaic",
     "family": "a family of sizes",
     "pt2": "exported to .pt2",
+    "pt2_family": "the family exported",
 }
 
 
@@ -150,6 +151,15 @@ class Examination:
 
     def pt2(self):
         """torch.export.load gives a module with the same bits, called as the model is."""
+        return self._wrong_export(self._captured, [(self._others, self._other_keywords)])
+
+    def pt2_family(self):
+        """The same of the family, which is one module for all sizes."""
+        family, ranges = self._family
+        sizes = list(self._some_sizes(ranges, 3))
+        return self._wrong_export(family, [self._original.inputs(1, **some) for some in sizes])
+
+    def _wrong_export(self, captured, calls):
         import tempfile
 
         import torch
@@ -157,11 +167,14 @@ class Examination:
 
         with tempfile.TemporaryDirectory() as folder, torch.no_grad():
             file = pathlib.Path(folder) / "model.pt2"
-            self._captured.export(file)
+            captured.export(file)
             module = torch.export.load(file).module()
-            expected = leaves(self._original.call(*self._others, **self._other_keywords))
-            received = leaves(module(*self._others, **self._other_keywords))
-        return "" if same_bits(received, expected) else "other bits than torch's"
+            for arguments, keywords in calls:
+                expected = leaves(self._original.call(*arguments, **keywords))
+                received = leaves(module(*arguments, **keywords))
+                if not same_bits(received, expected):
+                    return "other bits than torch's"
+        return ""
 
     @functools.cached_property
     def _references(self):
@@ -178,22 +191,13 @@ class Examination:
                 return torchs, None
 
     def family(self):
-        """A family that chooses its examples; its ends, and five sizes at random: the same graph as
-        the program has there, and the same bits."""
-        import architectures
+        """A family that chooses its examples: at its ends, and at five sizes at random, the same graph
+        as the program has there, and the same bits."""
         import flashlight
 
-        call, inputs = self._original.call, self._original.inputs
-        further = architectures.sizes(self._name)
-        if not all(self._runs_at(_above_least(further, steps)) for steps in (3, 5)):
-            further = {}
-        ranges = {"batch": (2, 5)} | further
-        family = flashlight.trace_family(call, lambda **sizes: inputs(1, **sizes), sizes=ranges)
-        random = pyrandom.Random(self._name)
-        for _ in range(5):
-            sizes = {name: random.randrange(low, high + 1, *step)
-                     for name, (low, high, *step) in ranges.items()}  # fmt: skip
-            arguments, keywords = inputs(1, **sizes)
+        family, ranges = self._family
+        for sizes in self._some_sizes(ranges, 5):
+            arguments, keywords = self._original.inputs(1, **sizes)
             try:
                 family(*arguments, **keywords)
             except flashlight.Error as error:
@@ -202,6 +206,25 @@ class Examination:
             if not report:
                 return f"{_WRONG} at {sizes}: {report}"
         return ""
+
+    @functools.cached_property
+    def _family(self):
+        """A family that chooses its examples, and the ranges of its sizes."""
+        import architectures
+        import flashlight
+
+        call, inputs = self._original.call, self._original.inputs
+        further = architectures.sizes(self._name)
+        if not all(self._runs_at(_above_least(further, steps)) for steps in (3, 5)):
+            further = {}
+        ranges = {"batch": (2, 5)} | further
+        return flashlight.trace_family(call, lambda **sizes: inputs(1, **sizes), sizes=ranges), ranges
+
+    def _some_sizes(self, ranges, count):
+        random = pyrandom.Random(self._name)
+        for _ in range(count):
+            yield {name: random.randrange(low, high + 1, *step)
+                   for name, (low, high, *step) in ranges.items()}  # fmt: skip
 
     def _runs_at(self, sizes):
         arguments, keywords = self._original.inputs(1, **sizes)

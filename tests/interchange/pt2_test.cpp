@@ -1,5 +1,5 @@
-// Graphs that no recording gives (branches, loops, derivatives), as files that torch runs: its values
-// are those of the definitions.
+// Graphs that no recording gives (branches, loops, derivatives), as files that torch runs: its
+// values are those of the definitions.
 #include "composit/interchange/pt2.h"
 
 #include <gmock/gmock.h>
@@ -73,17 +73,26 @@ void add_branches(Programs& programs) {
     const LazyTensor table = constant(floats({3}, {1, 10, 100}));
     return cond(
         sum(x[0]) > 0,
-        [&](const LazyTensors&) { return LazyTensors{exp(x[0]) * table, x[1]}; },
-        [&](const LazyTensors&) { return LazyTensors{x[0] - 2, x[1] + x[1]}; });
+        [&](const LazyTensors&) {
+          return LazyTensors{exp(x[0]) * table, x[1]};
+        },
+        [&](const LazyTensors&) {
+          return LazyTensors{x[0] - 2, x[1] + x[1]};
+        });
   };
   programs.add("cond_true", {floats({3}, {1, 2, 3}), floats({2}, {4, 5})}, function);
   programs.add("cond_false", {floats({3}, {-1, -2, -3}), floats({2}, {4, 5})}, function);
   programs.add("cond_in_cond", {floats({3}, {1, 2, 3})}, [](const LazyTensors& x) {
-    return cond(sum(x[0]) > 0, [&](const LazyTensors&) {
-      return cond(
-          sum(x[0]) > 100, [&](const LazyTensors&) { return LazyTensors{x[0]}; },
-          [&](const LazyTensors&) { return LazyTensors{x[0] * constant(floats({3}, {1, 2, 3}))}; });
-    }, [&](const LazyTensors&) { return LazyTensors{-x[0]}; });
+    return cond(
+        sum(x[0]) > 0,
+        [&](const LazyTensors&) {
+          return cond(
+              sum(x[0]) > 100, [&](const LazyTensors&) { return LazyTensors{x[0]}; },
+              [&](const LazyTensors&) {
+                return LazyTensors{x[0] * constant(floats({3}, {1, 2, 3}))};
+              });
+        },
+        [&](const LazyTensors&) { return LazyTensors{-x[0]}; });
   });
 }
 
@@ -105,15 +114,16 @@ void add_loops(Programs& programs) {
   programs.add("scan", {rows, floats({2}, {1, -1})}, running(false));
   programs.add("scan_back", {rows, floats({2}, {1, -1})}, running(true));
   programs.add("map", {rows, floats({2}, {3, 4})}, [](const LazyTensors& x) {
-    return map([&](const LazyTensors& slots) { return LazyTensors{slots[0] * x[1], sum(slots[0])}; },
-               {x[0]});
+    return map(
+        [&](const LazyTensors& slots) {
+          return LazyTensors{slots[0] * x[1], sum(slots[0])};
+        },
+        {x[0]});
   });
   const auto root = [](std::optional<int64_t> limit) {
     return [limit](const LazyTensors& x) {
       return while_loop([&](const LazyTensors& v) { return abs(v[0] * v[0] - x[0]) > 1e-4; },
-                        [&](const LazyTensors& v) {
-                          return LazyTensors{(v[0] + x[0] / v[0]) / 2};
-                        },
+                        [&](const LazyTensors& v) { return LazyTensors{(v[0] + x[0] / v[0]) / 2}; },
                         {x[0]}, {.limit = limit});
     };
   };
@@ -135,12 +145,12 @@ TEST(pt2, torch_gives_what_definitions_give) {
 TEST(pt2, a_loop_that_goes_on_raises) {
   const TemporaryFolder folder;
   const LazyTensor x = input("x", tensor_type(DType::float32, {}));
-  const LazyTensors loop = while_loop([](const LazyTensors& v) { return v[0] < 100; },
-                                      [](const LazyTensors& v) { return LazyTensors{v[0] + 1}; },
-                                      {x}, {.limit = 5});
-  save_pt2({.graph = Graph({.inputs = {x}, .outputs = {loop[0]}}),
-            .example_inputs = {floats({}, {0})}},
-           folder / "loop.pt2");
+  const LazyTensors loop =
+      while_loop([](const LazyTensors& v) { return v[0] < 100; },
+                 [](const LazyTensors& v) { return LazyTensors{v[0] + 1}; }, {x}, {.limit = 5});
+  save_pt2(
+      {.graph = Graph({.inputs = {x}, .outputs = {loop[0]}}), .example_inputs = {floats({}, {0})}},
+      folder / "loop.pt2");
   const CommandResult result = run(
       {FLASHLIGHT_PYTHON, FLASHLIGHT_SOURCE_DIR "/tests/interchange/run_pt2.py", folder.path()});
   ASSERT_EQ(result.status, 0) << result.output;

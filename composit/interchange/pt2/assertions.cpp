@@ -4,7 +4,6 @@
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/interchange/pt2/graph_writer.h"
 #include "composit/ir/error.h"
-#include "composit/ir/print.h"
 #include "composit/ops/guards.h"
 #include "composit/ops/operations.h"
 
@@ -84,7 +83,8 @@ bool GraphWriter::add_guard(const Node& node, Frame& frame, const Origin& origin
                           std::move(inputs), {type}, false, origin);
   add_assertion(same[0],
                 "the number that the program reads" + place(origin) + " was " +
-                    print(Attribute(expected)) + " when it was captured, and is another",
+                    number_json(expected.value).begin().value().dump() +
+                    " when it was captured, and is another",
                 origin);
   return true;
 }
@@ -94,30 +94,14 @@ void GraphWriter::expect_sizes(const Node& node, const Names& names, const Origi
   for (uint32_t i = 0; i < names.size(); ++i) {
     const Type& type = node.outputs()[i];
     for (size_t axis = 0; is_defined(type) && axis < type.rank(); ++axis) {
-      const std::string size = program_.value_name("sym_size");
-      const std::string same = program_.value_name("eq");
-      const Json number = {{"as_int", type.sizes[axis]}};
-      integers_[size] = number;
-      bools_[same] = {{"as_bool", true}};
-      nodes_.push_back({{"target", "torch.ops.aten.sym_size.int"},
-                        {"inputs", Json::array({positional("self", tensor_json(names[i])),
-                                                positional("dim", {{"as_int", axis}})})},
-                        {"outputs", Json::array({{{"as_sym_int", {{"as_name", size}}}}})},
-                        {"metadata", metadata_of(origin)}});
-      nodes_.push_back(
-          {{"target", "_operator.eq"},
-           {"inputs", Json::array({positional("a", {{"as_sym_int", {{"as_name", size}}}}),
-                                   positional("b", number)})},
-           {"outputs", Json::array({{{"as_sym_bool", {{"as_name", same}}}}})},
-           {"metadata", metadata_of(origin)}});
-      emit(
-          "torch.ops.aten._assert_scalar.default",
-          Json::array({positional("self", {{"as_sym_bool", {{"as_name", same}}}}),
-                       positional("assert_msg",
-                                  {{"as_string", "a size that follows from values" + place(origin) +
-                                                     " was " + std::to_string(type.sizes[axis]) +
-                                                     " when it was captured, and is another"}})}),
-          {}, false, origin);
+      const Json here = integer_node("torch.ops.aten.sym_size.int",
+                                     Json::array({positional("self", tensor_json(names[i])),
+                                                  positional("dim", {{"as_int", axis}})}),
+                                     {{"as_int", type.sizes[axis]}}, "sym_size", origin);
+      expect("_operator.eq", here, {{"as_int", type.sizes[axis]}},
+             "a size that follows from values" + place(origin) + " was " +
+                 std::to_string(type.sizes[axis]) + " when it was captured, and is another",
+             origin);
     }
   }
 }

@@ -1,11 +1,15 @@
 // The signature of a program: what its inputs and results are.
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 
+#include "composit/family/saved_family.h"
 #include "composit/interchange/pt2/archive.h"
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/interchange/pt2/graph_writer.h"
+#include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
 #include "composit/passes/inline_calls.h"
 
@@ -27,13 +31,32 @@ void expect_identifiers(const std::vector<std::string>& keywords) {
                       "' of the program can be no parameter of a function in Python");
 }
 
+// The family that a saved one has; nothing for a capture of one size.
+std::optional<Family> one_family(const SavedCapture& capture) {
+  if (!is_family(capture)) return std::nullopt;
+  const Cases cases = composit::family_of(capture);
+  const std::string bind = ": `bind` gives a capture of one size, which can be exported";
+  if (cases.cases.size() > 1)
+    throw UserError("expected a family of one case, received one whose structure depends on sizes" +
+                    bind);
+  const Family& family = cases.cases[0];
+  if (!family.numbers.empty())
+    throw UserError("expected a family of sizes, received one with numbers" + bind);
+  if (!family.value_sizes.empty())
+    throw UserError("expected a family whose sizes follow from its inputs', received one where '" +
+                    family.value_sizes[0].name + "' depends on values" + bind);
+  return family;
+}
+
 class Exporter {
  public:
   Exporter(const SavedCapture& capture, const Pt2Options& options)
       : capture_(capture),
         options_(options),
-        graph_(inline_calls(capture.graph)),
-        program_(capture.schemas),
+        family_(one_family(capture)),
+        symbols_(family_ ? std::make_unique<Symbols>(*family_) : nullptr),
+        graph_(family_ ? family_->example : inline_calls(capture.graph)),
+        program_(capture.schemas, symbols_.get()),
         writer_(program_) {}
 
   Exported run() {
@@ -120,6 +143,8 @@ class Exporter {
       const std::string name = program_.input_name("", "constant_argument");
       add_input(leaf->constant, {{"constant_input", {{"name", name}, {"value", leaf->constant}}}});
     }
+    if (!family_) return;
+    for (const FreeSize& size : family_->sizes) writer_.expect_range(size, graph_.inputs());
   }
 
   // Between the weights and the arguments: what the nodes turned out to need.
@@ -199,7 +224,7 @@ class Exporter {
               {"metadata", Json::object()},
               {"treespec_namedtuple_fields", Json::object()}}},
             {"opset_version", {{"aten", kAtenVersion}}},
-            {"range_constraints", Json::object()},
+            {"range_constraints", symbols_ ? symbols_->range_constraints() : Json::object()},
             {"schema_version", {{"major", kMajor}, {"minor", kMinor}}},
             {"verifiers", Json::array({"ATEN"})},
             {"torch_version", capture_.producer}};
@@ -207,6 +232,8 @@ class Exporter {
 
   const SavedCapture& capture_;
   const Pt2Options& options_;
+  const std::optional<Family> family_;
+  const std::unique_ptr<Symbols> symbols_;
   const Graph graph_;
   Program program_;
   GraphWriter writer_;

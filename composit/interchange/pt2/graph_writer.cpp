@@ -4,6 +4,7 @@
 
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/interchange/pt2/spelling.h"
+#include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
 #include "composit/ops/native.h"
 #include "composit/passes/definition.h"
@@ -141,6 +142,8 @@ void GraphWriter::declare(const std::string& name, const Type& type, bool requir
 
 void GraphWriter::add_input(const LazyTensor& input, const std::string& name, bool requires_grad) {
   declare(name, input.type(), requires_grad);
+  if (const Symbols* symbols = program_.symbols(); symbols != nullptr && lifted_ == nullptr)
+    tensors_[name] = symbols->tensor_meta(input.node.get(), input.index, requires_grad);
   frame_[{input.node.get(), input.index}] = {.name = name};
 }
 
@@ -155,6 +158,11 @@ std::string GraphWriter::name_of(const Array& constant) {
   const std::string name = program_.value_name(input);
   declare(name, constant.type());
   return local_[input] = name;
+}
+
+const NodeFormulas* GraphWriter::formulas_of(const Node& node) const {
+  const Symbols* symbols = program_.symbols();
+  return symbols == nullptr ? nullptr : &symbols->family().formulas_of(node);
 }
 
 GraphWriter::Value GraphWriter::value_of(const LazyTensor& tensor, const Frame& frame) const {
@@ -199,23 +207,27 @@ Json GraphWriter::list_argument(const SchemaArgument& argument, const LazyTensor
   return {{argument.optional_items ? "as_optional_tensors" : "as_tensors", items}};
 }
 
-Json GraphWriter::argument(const Schema& schema, const Call& call, size_t index, const Frame& frame,
-                           bool no_grad) {
-  const SchemaArgument& argument = schema.arguments[index];
-  const ArgumentValue& value = call[index];
-  if (value.is_none()) return none_json();
-  if (value.is_list()) return list_argument(argument, value.tensors(), frame, no_grad);
-  if (!value.is_tensor()) return argument_json(argument, value.data());
-  const Value written = value_of(value.tensor(), frame);
-  if (!written.number || !is_wrapped_number(written.number))
-    return tensor_json(no_grad ? tensor_name(written) : shown(written));
+Json GraphWriter::tensor_argument(const Schema& schema, const Call& call, const LazyTensor& tensor,
+                                  const Frame& frame, bool no_grad, const Origin& origin) {
+  const Value written = value_of(tensor, frame);
+  if (!written.number) return tensor_json(no_grad ? tensor_name(written) : shown(written));
+  const Node& constant = *written.number.node;
+  const NodeFormulas* formulas = formulas_of(constant);
+  if (formulas != nullptr && !formulas->empty()) {
+    if (!is_wrapped_number(written.number) || !takes_numbers(schema.name))
+      throw UserError("it uses a tensor that was made of a size");
+    return integer_of(formulas->at(0).formula, frame, origin);
+  }
+  if (!is_wrapped_number(written.number)) return tensor_json(tensor_name(written));
   if (takes_numbers(schema.name)) return number_json(value_of_number(written.number));
-  const Array& number = written.number.node->attribute("value").as<Array>();
+  const Array& number = constant.attribute("value").as<Array>();
   return tensor_json(name_of(typed_number(number, call.tensors())));
 }
 
-Json GraphWriter::arguments(const Node& node, const Schema& schema, const Frame& frame) {
+Json GraphWriter::arguments(const Node& node, const Schema& schema, const Frame& frame,
+                            const Origin& origin) {
   const Call call = call_of(node, schema);
+  const bool no_grad = runs_without_gradients(node);
   const size_t count = schema.arguments.size();
   size_t end = count;  // of the positional arguments that have to be written
   while (end > 0 && (schema.arguments[end - 1].keyword_only ||
@@ -225,7 +237,13 @@ Json GraphWriter::arguments(const Node& node, const Schema& schema, const Frame&
   for (size_t i = 0; i < count; ++i) {
     const SchemaArgument& one = schema.arguments[i];
     if (i >= end && is_default(one, call[i])) continue;
-    const Json value = argument(schema, call, i, frame, runs_without_gradients(node));
+    Json value = none_json();
+    if (call[i].is_list())
+      value = list_argument(one, call[i].tensors(), frame, no_grad);
+    else if (!call[i].is_none() && call[i].is_tensor())
+      value = tensor_argument(schema, call, call[i].tensor(), frame, no_grad, origin);
+    else if (!call[i].is_none())
+      value = argument_with_formulas(node, one, call[i].data(), frame, origin);
     inputs.push_back(one.keyword_only ? keyword(one.name, value) : positional(one.name, value));
   }
   return inputs;
@@ -304,11 +322,15 @@ bool GraphWriter::add_call(const Node& node, Frame& frame, const Origin& origin)
   const Schema& schema = functional != nullptr ? *functional : *own;
   reason_ = reason_against(node, schema);
   if (!reason_.empty()) return false;
-  Json inputs = arguments(node, schema, frame);
+  Json inputs = arguments(node, schema, frame, origin);
   if (functional != nullptr) keep_from_writes(inputs);
   const bool list = schema.results.size() == 1 && schema.results[0].list;
   const Names names = emit(target_of(schema.name), std::move(inputs), node.outputs(), list, origin);
   bind(node, names, frame);
+  if (const Symbols* symbols = program_.symbols())
+    for (uint32_t i = 0; i < names.size(); ++i)
+      if (is_defined(node.outputs()[i]))
+        tensors_[names[i]] = symbols->tensor_meta(&node, i, /*requires_grad=*/false);
   expect_sizes(node, names, origin);
   return true;
 }
@@ -342,6 +364,10 @@ bool GraphWriter::open_body(const Node& node, Frame& frame, const Origin& origin
 
 bool GraphWriter::open_definition(const Node& node, Frame& frame, const Origin& origin) {
   if (node.effect() >= 0) return false;
+  if (program_.symbols() != nullptr) {
+    reason_ += "; at one size its definition would do";
+    return false;
+  }
   const std::optional<Graph> parts = decomposition(node);
   if (!parts) return false;
   Frame inner;

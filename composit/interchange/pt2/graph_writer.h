@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "composit/family/family.h"
 #include "composit/interchange/pt2/metadata.h"
 #include "composit/interchange/pt2/program.h"
 #include "composit/ir/graph.h"
@@ -45,6 +46,8 @@ class GraphWriter {
   std::string add_clone(const std::string& name, const Type& type);
   // Asserts the dtype of an input; sizes are compared by torch itself.
   void expect_dtype(const std::string& name, DType dtype);
+  // Asserts what a family holds for; `inputs` are those of the family.
+  void expect_range(const FreeSize& size, const LazyTensors& inputs);
   // The graph; inputs and outputs are arguments.
   Json graph_json(Json inputs, Json outputs, bool single = false) const;
 
@@ -75,20 +78,32 @@ class GraphWriter {
   void add_scan(const Node& node, Frame& frame, const Origin& origin);
   void add_while(const Node& node, Frame& frame, const Origin& origin);
 
+  // An integer of a family as an argument: a number, or the name of a node.
+  Json integer_of(const SizeFormula& formula, const Frame& frame, const Origin& origin);
+  Json size_of(const LazyTensor& tensor, size_t axis, const Frame& frame, const Origin& origin);
+  Json integer_node(const std::string& target, Json inputs, Json value, const std::string& hint,
+                    const Origin& origin);
+  Json argument_with_formulas(const Node& node, const SchemaArgument& argument,
+                              const Attribute& value, const Frame& frame, const Origin& origin);
+  // Asserts a comparison of two integers.
+  void expect(const std::string& comparison, const Json& a, const Json& b,
+              const std::string& message, const Origin& origin);
+
   // Sizes that follow from values are what they were, or the graph holds for others.
   void expect_sizes(const Node& node, const Names& names, const Origin& origin);
   void add_assertion(const std::string& condition, const std::string& message,
                      const Origin& origin);
 
+  const NodeFormulas* formulas_of(const Node& node) const;
   Value value_of(const LazyTensor& tensor, const Frame& frame) const;
   std::string tensor_name(const Value& value);
   // The same where gradients are recorded: nothing flows back from there to what ran without.
   std::string shown(const Value& value);
   Names names_of(const LazyTensors& tensors, const Frame& frame);
   // The arguments of a call, without those at the end that are what the schema says otherwise.
-  Json arguments(const Node& node, const Schema& schema, const Frame& frame);
-  Json argument(const Schema& schema, const Call& call, size_t index, const Frame& frame,
-                bool no_grad);
+  Json arguments(const Node& node, const Schema& schema, const Frame& frame, const Origin& origin);
+  Json tensor_argument(const Schema& schema, const Call& call, const LazyTensor& tensor,
+                       const Frame& frame, bool no_grad, const Origin& origin);
   Json list_argument(const SchemaArgument& argument, const LazyTensors& tensors, const Frame& frame,
                      bool no_grad);
   // A node of this target; the names of its outputs, of undefined ones empty.
@@ -105,7 +120,8 @@ class GraphWriter {
   Json nodes_ = Json::array();
   Json tensors_ = Json::object();
   Json integers_ = Json::object(), bools_ = Json::object();
-  std::string reason_;  // why the last call was not written
+  std::map<std::pair<std::string, size_t>, Json> sizes_;  // nodes by value and axis
+  std::string reason_;                                    // why the last call was not written
 };
 
 }  // namespace composit::pt2

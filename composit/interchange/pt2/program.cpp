@@ -8,8 +8,10 @@
 
 namespace composit::pt2 {
 
-Program::Program(const std::vector<std::string>& schemas) {
+Program::Program(const std::vector<std::string>& schemas, const Symbols* symbols)
+    : symbols_(symbols) {
   for (const std::string& text : schemas) {
+    if (text.empty()) continue;  // of an operator that LibTorch does not know
     Schema schema = parse_schema(text);
     const std::string name = schema.name.str();
     schemas_.emplace(name, std::move(schema));

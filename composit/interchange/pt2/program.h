@@ -15,6 +15,8 @@
 
 namespace composit::pt2 {
 
+class Symbols;
+
 // A constant of the graph that stands in the archive.
 struct Constant {
   std::string name;   // of the attribute: "constant_0"
@@ -24,8 +26,11 @@ struct Constant {
 
 class Program {
  public:
-  // `schemas`: the full text of operators, as a saved capture has them.
-  explicit Program(const std::vector<std::string>& schemas);
+  // `schemas`: the full text of operators, as a saved capture has them. `symbols`: of a family.
+  explicit Program(const std::vector<std::string>& schemas, const Symbols* symbols = nullptr);
+
+  // nullptr: all sizes are numbers.
+  const Symbols* symbols() const { return symbols_; }
 
   // The schema under which ATen knows the operator of a node; nullptr for one that is not ATen's.
   const Schema* schema_of(Symbol op);
@@ -45,6 +50,7 @@ class Program {
   void expect_none_refused() const;
 
  private:
+  const Symbols* symbols_;
   std::map<std::string, Schema, std::less<>> schemas_;
   interchange::UsedNames names_;
   std::vector<Constant> constants_;

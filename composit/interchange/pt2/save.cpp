@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "composit/family/saved_family.h"
 #include "composit/interchange/pt2/archive.h"
 #include "composit/interchange/pt2/pickle.h"
 #include "composit/io/file.h"
@@ -55,9 +54,7 @@ void write(const Exported& exported, const SavedCapture& capture, const fs::path
   output.commit();
 }
 
-void expect_one_program(const SavedCapture& capture) {
-  if (is_family(capture))
-    throw UserError("expected a capture of one size, received a family: bind it first");
+void expect_fixed_numbers(const SavedCapture& capture) {
   if (capture.properties.contains("next call"))
     throw UserError(
         "its numbers follow its calls (an optimizer's step count), which a file of torch.export "
@@ -68,7 +65,7 @@ void expect_one_program(const SavedCapture& capture) {
 
 void save_pt2(const SavedCapture& capture, const fs::path& file, const Pt2Options& options) {
   try {
-    expect_one_program(capture);
+    expect_fixed_numbers(capture);
     write(pt2::exported(capture, options), capture, file);
   } catch (const UserError& error) {
     throw UserError("[pt2] " + file.string() + ": " + error.what());

@@ -61,6 +61,14 @@ class _SeenOnce:
 seen_once = _SeenOnce()
 
 
+def export(native: Any, file: str | pathlib.Path, parameters_as_buffers: bool) -> None:
+    """Writes a capture or a family as the file of other tools that its ending says."""
+    path = pathlib.Path(file)
+    if path.suffix != ".pt2":
+        raise Error(f"[export] expected a file that ends in .pt2, received '{path.name}'")
+    native.save_pt2(path, parameters_as_buffers)
+
+
 def load(folder: str | pathlib.Path) -> "Capture":
     """The capture that `Capture.save` wrote, or `captured.save` of C++. Classes that results were
     made of are not stored: a ModelOutput comes back as a dict."""
@@ -268,10 +276,7 @@ class Capture:
         AOTInductor. `parameters_as_buffers`: parameters that the program writes become buffers,
         which AOTInductor needs. Error that lists all operators the format has no form for."""
         self._expect_reads_compared()
-        path = pathlib.Path(file)
-        if path.suffix != ".pt2":
-            raise Error(f"[export] expected a file that ends in .pt2, received '{path.name}'")
-        self._native.save_pt2(path, parameters_as_buffers)
+        export(self._native, file, parameters_as_buffers)
 
     def _expect_unchanged(self) -> None:
         changed = self._program and self._program.changed()
@@ -358,6 +363,10 @@ class Gradient:
         """The same by composit's definitions; nothing is written."""
         loss, gradients = self._native.evaluate(self._arguments.flatten(inputs, kwargs))
         return loss, dict(zip(self.names, gradients))
+
+    def export(self, file: str | pathlib.Path, *, parameters_as_buffers: bool = False) -> None:
+        """As `Capture.export`: a program that gives the loss, and a dict of the gradients."""
+        export(self._native, file, parameters_as_buffers)
 
     def source(self, backend: str = "cpp") -> str:
         return _flashlight.source_of(self.graph, _identifier(self.name) + "_gradient", backend)

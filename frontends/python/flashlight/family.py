@@ -17,7 +17,7 @@ from typing import Any
 from composit import Error
 
 from flashlight import _flashlight
-from flashlight.capture import Capture, _call_text, _identifier, seen_once, trace
+from flashlight.capture import Capture, _call_text, _identifier, export, seen_once, trace
 from flashlight.structure import flatten
 
 
@@ -199,6 +199,10 @@ class Family:
         """Writes the first example with formulas and sizes; `flashlight bind` makes captures of
         it."""
         self._native.save(pathlib.Path(folder))
+
+    def export(self, file: str | pathlib.Path, *, parameters_as_buffers: bool = False) -> None:
+        """As `Capture.export`: sizes are dynamic shapes there, within the ranges that were shown."""
+        export(self._native, file, parameters_as_buffers)
 
     def __str__(self) -> str:
         return self._native.text()

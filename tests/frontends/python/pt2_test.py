@@ -136,6 +136,74 @@ class ProgramTest(unittest.TestCase):
         self.assertTrue(same_bits(keywords["a"], a))
 
 
+class DerivativeTest(unittest.TestCase):
+    def test_gradients_are_a_program(self):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(),
+                                    torch.nn.Linear(144, 5), torch.nn.LayerNorm(5))
+
+        def loss(x, target):
+            return torch.nn.functional.cross_entropy(model(x), target)
+
+        x, target = torch.randn(2, 3, 8, 8), torch.tensor([1, 4])
+        gradient = flashlight.trace(loss, x, target).grad()
+        module = exported(gradient).module()
+        value, gradients = module(x, target)
+        expected = loss(x, target)
+        expected.backward()
+        self.assertTrue(same_bits(value.detach(), expected.detach()))
+        for name, parameter in model.named_parameters():
+            found = [g for n, g in gradients.items() if n.endswith(name)]
+            torch.testing.assert_close(found[0].detach(), parameter.grad, msg=name)
+
+
+class FamilyTest(unittest.TestCase):
+    """Sizes are dynamic shapes, within what was shown."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.model = torch.nn.Linear(6, 4)
+
+        def program(x, mask):
+            batch, tokens, _ = x.shape
+            y = self.model(x).reshape(batch * tokens, 2, 2).sum(1).view(batch, tokens, 2)
+            half = y[:, : (tokens + 1) // 2]
+            return half * tokens + torch.arange(2) * mask.sum(), y.new_zeros(batch, tokens + 3)
+
+        self.program = program
+        with torch.no_grad():
+            self.family = flashlight.trace_family(
+                program, self.inputs, sizes={"batch": (2, 6), "tokens": (4, 20, 2)})
+
+    def inputs(self, batch, tokens):
+        return (torch.randn(batch, tokens, 6), torch.randn(batch, tokens)), {}
+
+    def test_all_sizes_have_the_bits_of_the_program(self):
+        module = exported(self.family).module()
+        for batch, tokens in ((2, 4), (3, 6), (6, 20), (5, 14)):
+            arguments, _ = self.inputs(batch, tokens)
+            with torch.no_grad():
+                self.assertTrue(same_bits(module(*arguments), self.program(*arguments)))
+
+    def test_sizes_that_were_not_shown_are_refused(self):
+        program = exported(self.family)
+        self.assertEqual({(int(r.lower), int(r.upper)) for r in program.range_constraints.values()},
+                         {(2, 6), (4, 20)})
+        module = program.module()
+        for batch, tokens in ((7, 4), (2, 22), (1, 4), (2, 2), (2, 5)):
+            with self.assertRaises((RuntimeError, AssertionError), msg=(batch, tokens)):
+                module(*self.inputs(batch, tokens)[0])
+        (x, _), (_, mask) = self.inputs(2, 4)[0], self.inputs(2, 6)[0]
+        with self.assertRaises((RuntimeError, AssertionError)):
+            module(x, mask)  # two sizes for one
+
+    def test_tools_decompose_it(self):
+        module = exported(self.family).run_decompositions().module()
+        arguments, _ = self.inputs(4, 8)
+        with torch.no_grad():
+            torch.testing.assert_close(module(*arguments), self.program(*arguments))
+
+
 class WritesTest(unittest.TestCase):
     def test_an_argument_is_written(self):
         def program(x, y):
@@ -258,6 +326,14 @@ class RefusedTest(unittest.TestCase):
         captured = flashlight.trace(lambda **tensors: tensors["lambda"] + 1,
                                     **{"lambda": torch.ones(3)})
         self.assertIn("the keyword 'lambda'", self.refusal(captured))
+
+    def test_a_family_of_several_cases(self):
+        def program(x):
+            return x.relu() if x.shape[0] > 4 else x.tanh()
+
+        family = flashlight.trace_family(program, lambda n: ((torch.randn(n),), {}),
+                                         sizes={"n": (2, 9)})
+        self.assertIn("structure depends on sizes", self.refusal(family))
 
     def test_another_ending(self):
         captured = flashlight.trace(lambda x: x + 1, torch.ones(3))

@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "flashlight/compile.h"
 #include "flashlight/gradient.h"
+#include "flashlight/interchange.h"
 #include "frontends/python/bindings/composit/python_lines.h"
 
 namespace flashlight::python {
@@ -53,6 +55,13 @@ template <class Function>
 std::pair<at::Tensor, std::vector<at::Tensor>> loss_and_gradients(Function function) {
   Gradient::Result result = unlocked(function);
   return {std::move(result.loss), std::move(result.gradients)};
+}
+
+// Writes a capture, a family or a derivative for torch.export.
+template <class Captured>
+void write_pt2(const Captured& captured, const std::filesystem::path& file,
+               bool parameters_as_buffers) {
+  save_pt2(captured, file, {.parameters_as_buffers = parameters_as_buffers});
 }
 
 }  // namespace flashlight::python

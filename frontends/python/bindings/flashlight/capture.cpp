@@ -8,7 +8,6 @@
 #include "composit/ir/error.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/check.h"
-#include "flashlight/interchange.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 
 namespace flashlight::python {
@@ -131,6 +130,7 @@ void add_gradient(py::module_& module) {
   py::class_<Gradient>(module, "Gradient")
       .def_property_readonly("graph", &Gradient::graph)
       .def_property_readonly("names", &Gradient::names)
+      .def("save_pt2", &write_pt2<Gradient>, py::call_guard<py::gil_scoped_release>())
       .def("run",
            [](const Gradient& gradient, const Tensors& arguments) {
              return loss_and_gradients([&] { return gradient(arguments); });
@@ -186,13 +186,7 @@ void add_capture(py::module_& module) {
       .def("constants", &CaptureBase::constants)
       .def("grad", &CaptureBase::grad)
       .def("save", &CaptureBase::save, py::call_guard<py::gil_scoped_release>())
-      .def(
-          "save_pt2",
-          [](const CaptureBase& self, const std::filesystem::path& file,
-             bool parameters_as_buffers) {
-            save_pt2(self, file, {.parameters_as_buffers = parameters_as_buffers});
-          },
-          py::call_guard<py::gil_scoped_release>())
+      .def("save_pt2", &write_pt2<CaptureBase>, py::call_guard<py::gil_scoped_release>())
       .def("check",
            [](const CaptureBase& c, const Tensors& arguments, bool strict, bool float64,
               double tolerance) {

@@ -1,0 +1,139 @@
+#include "composit/interchange/pt2/symbols.h"
+
+#include <algorithm>
+
+#include "composit/family/bind.h"
+#include "composit/family/cases.h"
+#include "composit/family/fit.h"
+#include "composit/ir/error.h"
+
+namespace composit::pt2 {
+namespace {
+
+using Function = SizeFormula::Kind;
+
+constexpr size_t kTried = 6;  // sizes at which types are worked out
+
+std::string symbol_text(const std::string& name) {
+  return "Symbol('" + name + "', positive=True, integer=True)";
+}
+
+const std::vector<int64_t>& sizes_of(const Type& type) { return type.sizes; }
+const std::vector<int64_t>& strides_of(const Type& type) { return type.strides; }
+
+}  // namespace
+
+std::string expression(const SizeFormula& formula,
+                       const std::function<std::string(const LazyTensor&, size_t axis)>& size) {
+  if (formula.kind() == Function::constant)
+    return "Integer(" + std::to_string(formula.constant()) + ")";
+  if (formula.kind() == Function::size) return size(formula.tensor(), formula.axis());
+  const std::string left = expression(formula.left(), size);
+  const std::string right = expression(formula.right(), size);
+  const auto call = [](const std::string& function, const std::string& a, const std::string& b) {
+    return function + "(" + a + ", " + b + ")";
+  };
+  const std::string minus = "Integer(-1)";
+  switch (formula.kind()) {
+    case Function::add:
+      return call("Add", left, right);
+    case Function::subtract:
+      return call("Add", left, call("Mul", minus, right));
+    case Function::multiply:
+      return call("Mul", left, right);
+    case Function::ceil_div:
+      return call("Mul", minus, call("FloorDiv", call("Mul", minus, left), right));
+    case Function::mod:
+      return call("PythonMod", left, right);
+    case Function::min:
+      return call("Min", left, right);
+    case Function::max:
+      return call("Max", left, right);
+    default:
+      return call("FloorDiv", left, right);
+  }
+}
+
+Symbols::Symbols(const Family& family) : family_(family) {
+  Cases cases;
+  cases.cases.push_back(family);
+  std::vector<SizeValues> tried = spread_sizes(cases, {0}, kTried);
+  SizeValues example;
+  for (const FreeSize& size : family.sizes) example[size.name] = size.shown.at(0);
+  tried.insert(tried.begin(), example);
+  sizes_.resize(family.sizes.size());
+  for (const SizeValues& sizes : tried) {
+    for (size_t i = 0; i < family.sizes.size(); ++i)
+      sizes_[i].push_back(sizes.at(family.sizes[i].name));
+    const Binding binding = bind_sizes(family, sizes);
+    for (const NodePtr& node : family.example.nodes())
+      for (uint32_t i = 0; i < node->outputs().size(); ++i)
+        if (const LazyTensor bound = binding.of({node, i}))
+          types_[{node.get(), i}].push_back(bound.type());
+  }
+}
+
+Json Symbols::integer(const Series& series) const {
+  if (const auto known = known_.find(series); known != known_.end()) return known->second;
+  Json json = {{"as_int", series.at(0)}};
+  if (std::any_of(series.begin(), series.end(), [&](int64_t n) { return n != series[0]; })) {
+    std::vector<SizeLeaf> leaves;
+    for (size_t i = 0; i < family_.sizes.size(); ++i) {
+      const InputAxis& axis = family_.sizes[i].axes.at(0);
+      const LazyTensor& input = family_.example.inputs().at(axis.input);
+      leaves.push_back({input, axis.axis, sizes_[i], true});
+    }
+    const auto symbol = [&](const LazyTensor& tensor, size_t axis) {
+      for (size_t i = 0; i < leaves.size(); ++i)
+        if (leaves[i].tensor == tensor && leaves[i].axis == axis) return symbol_text(name(i));
+      throw InternalError("a size that is not free", __FILE__, __LINE__);
+    };
+    const std::vector<Fit> found = fits(series, leaves);
+    if (found.empty()) return known_[series] = unknown(series[0]);
+    const std::string text = expression(found[0].formula, symbol);
+    json = {{"as_expr", {{"expr_str", text}, {"hint", {{"as_int", series[0]}}}}}};
+  }
+  return known_[series] = json;
+}
+
+Json Symbols::unknown(int64_t here) const {
+  const std::string text = "Symbol('u" + std::to_string(unknown_++) + "', integer=True)";
+  return {{"as_expr", {{"expr_str", text}, {"hint", {{"as_int", here}}}}}};
+}
+
+Json Symbols::tensor_meta(const Node* node, uint32_t output, bool requires_grad) const {
+  const auto found = types_.find({node, output});
+  if (found == types_.end())
+    return pt2::tensor_meta(node->outputs().at(output), requires_grad);  // in a region
+  const std::vector<Type>& types = found->second;
+  Json meta = pt2::tensor_meta(types.at(0), requires_grad);
+  const auto put = [&](const char* key, const std::vector<int64_t>& (*part)(const Type&)) {
+    for (size_t axis = 0; axis < part(types[0]).size(); ++axis) {
+      Series series;
+      for (const Type& type : types) series.push_back(part(type).at(axis));
+      meta[key][axis] = integer(series);
+    }
+  };
+  put("sizes", &sizes_of);
+  put("strides", &strides_of);
+  return meta;
+}
+
+Json Symbols::size_json(const LazyTensor& value, size_t axis) const {
+  const auto found = types_.find({value.node.get(), value.index});
+  if (found == types_.end()) return unknown(value.sizes().at(axis));  // in a region
+  Series series;
+  for (const Type& type : found->second) series.push_back(type.sizes.at(axis));
+  return integer(series);
+}
+
+Json Symbols::range_constraints() const {
+  Json ranges = Json::object();
+  for (size_t i = 0; i < family_.sizes.size(); ++i)
+    ranges[name(i)] = {{"min_val", family_.sizes[i].low}, {"max_val", family_.sizes[i].high}};
+  for (size_t i = 0; i < unknown_; ++i)
+    ranges["u" + std::to_string(i)] = {{"min_val", 0}, {"max_val", nullptr}};
+  return ranges;
+}
+
+}  // namespace composit::pt2

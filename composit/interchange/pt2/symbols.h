@@ -1,0 +1,56 @@
+// Sizes of a family as torch.export's symbols: what each size of each value is in terms of the
+// sizes that a caller chooses.
+//
+//   Symbols symbols(family);
+//   symbols.size_json(x, 0);      // {"as_expr": {"expr_str": "Symbol('s0', …)", "hint": …}}
+//
+// The types of values are worked out at several sizes, and expressions fitted; they are the types
+// that torch shows. What a program computes of sizes is in its nodes, as the family's formulas say
+// it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "composit/family/family.h"
+#include "composit/interchange/pt2/format.h"
+
+namespace composit::pt2 {
+
+class Symbols {
+ public:
+  // The family has to outlive the symbols.
+  explicit Symbols(const Family& family);
+
+  const Family& family() const { return family_; }
+  // The symbol of a free size, by its place in the family: "s0".
+  static std::string name(size_t size) { return "s" + std::to_string(size); }
+  // The type of a value of the example, with its sizes as expressions.
+  Json tensor_meta(const Node* node, uint32_t output, bool requires_grad) const;
+  // A size of a value: an integer, or an expression with its number in the example.
+  Json size_json(const LazyTensor& value, size_t axis) const;
+  // {"s0": {"min_val", "max_val"}}
+  Json range_constraints() const;
+
+ private:
+  using Series = std::vector<int64_t>;  // a number at each of the sizes that were tried
+  // The integer that is a series, as JSON.
+  Json integer(const Series& series) const;
+  // Of what no formula of the free sizes is known for, torch gets a symbol of its own.
+  Json unknown(int64_t here) const;
+
+  const Family& family_;
+  std::map<std::pair<const Node*, uint32_t>, std::vector<Type>> types_;  // at the sizes tried
+  std::vector<Series> sizes_;                                            // by free size
+  mutable std::map<Series, Json> known_;
+  mutable size_t unknown_ = 0;
+};
+
+// sympy's text of a formula, whose leaves `size` gives.
+std::string expression(const SizeFormula& formula,
+                       const std::function<std::string(const LazyTensor&, size_t axis)>& size);
+
+}  // namespace composit::pt2
