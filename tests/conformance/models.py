@@ -151,15 +151,18 @@ class Examination:
 
     def pt2(self):
         """torch.export.load gives a module with the same bits, called as the model is."""
-        return self._wrong_export(self._captured, [(self._others, self._other_keywords)])
+        return self._wrong_export(self._captured, [(self._others, self._other_keywords)],
+                                  self._original.call)
 
     def pt2_family(self):
-        """The same of the family, which is one module for all sizes."""
+        """One module for all sizes, with the bits of the family, which are the model's: a model that
+        keeps state from call to call would have others after calls at other sizes."""
         family, ranges = self._family
         sizes = list(self._some_sizes(ranges, 3))
-        return self._wrong_export(family, [self._original.inputs(1, **some) for some in sizes])
+        return self._wrong_export(family, [self._original.inputs(1, **some) for some in sizes],
+                                  family)
 
-    def _wrong_export(self, captured, calls):
+    def _wrong_export(self, captured, calls, program):
         import tempfile
 
         import torch
@@ -170,7 +173,7 @@ class Examination:
             captured.export(file)
             module = torch.export.load(file).module()
             for arguments, keywords in calls:
-                expected = leaves(self._original.call(*arguments, **keywords))
+                expected = leaves(program(*arguments, **keywords))
                 received = leaves(module(*arguments, **keywords))
                 if not same_bits(received, expected):
                     return "other bits than torch's"

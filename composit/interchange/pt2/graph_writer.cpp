@@ -274,7 +274,7 @@ GraphWriter::Names GraphWriter::emit(const std::string& target, Json inputs,
   Json node = {{"target", target},
                {"inputs", std::move(inputs)},
                {"outputs", std::move(results)},
-               {"metadata", metadata_of(origin)}};
+               {"metadata", metadata_.next(origin)}};
   if (target.find("higher_order") != std::string::npos) {
     node["name"] = program_.value_name(hint_of(target));  // apart from its results
     node["is_hop_single_tensor_return"] = false;
@@ -291,7 +291,7 @@ void GraphWriter::bind(const Node& node, const Names& names, Frame& frame) const
 }
 
 // Autograd keeps running values for the way back, and they are written when the program ends.
-void GraphWriter::keep_from_writes(Json& inputs) {
+void GraphWriter::keep_from_writes(Json& inputs, const Origin& origin) {
   for (Json& input : inputs) {
     if (input["name"].get<std::string>().rfind("running_", 0) != 0) continue;
     const std::string name = input["arg"]["as_tensor"]["name"];
@@ -300,7 +300,7 @@ void GraphWriter::keep_from_writes(Json& inputs) {
     nodes_.push_back({{"target", "torch.ops.aten.clone.default"},
                       {"inputs", Json::array({positional("self", tensor_json(name))})},
                       {"outputs", Json::array({tensor_json(copy)})},
-                      {"metadata", metadata_of({})}});
+                      {"metadata", metadata_.next(origin)}});
     input["arg"] = tensor_json(copy);
   }
 }
@@ -323,7 +323,7 @@ bool GraphWriter::add_call(const Node& node, Frame& frame, const Origin& origin)
   reason_ = reason_against(node, schema);
   if (!reason_.empty()) return false;
   Json inputs = arguments(node, schema, frame, origin);
-  if (functional != nullptr) keep_from_writes(inputs);
+  if (functional != nullptr) keep_from_writes(inputs, origin);
   const bool list = schema.results.size() == 1 && schema.results[0].list;
   const Names names = emit(target_of(schema.name), std::move(inputs), node.outputs(), list, origin);
   bind(node, names, frame);

@@ -110,10 +110,11 @@ class GraphWriter {
   Names emit(const std::string& target, Json inputs, const std::vector<Type>& outputs, bool as_list,
              const Origin& origin);
   void bind(const Node& node, const Names& names, Frame& frame) const;
-  void keep_from_writes(Json& inputs);
+  void keep_from_writes(Json& inputs, const Origin& origin);
 
   Program& program_;
   LiftedConstants* lifted_;
+  Metadata metadata_;
   std::map<std::string, std::string> local_;  // constants by the names of the graph's inputs
   std::map<std::string, std::string> detached_;
   Frame frame_;

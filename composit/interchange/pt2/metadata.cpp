@@ -20,21 +20,6 @@ std::string stack_trace(std::string_view source) {
   return text;
 }
 
-// "L__self__,,TYPE;L__self___a,a,TYPE;L__self___a_b,a.b,TYPE" of "a.b". The types of modules are
-// not known, and only shown.
-std::string module_stack(std::string_view scope) {
-  constexpr std::string_view kType = ",torch.nn.modules.module.Module";
-  std::string stack = "L__self__,";
-  stack += kType;
-  for (size_t end = 0; !scope.empty() && end != std::string_view::npos;) {
-    end = scope.find('.', end == 0 ? 0 : end + 1);
-    std::string path(scope.substr(0, end)), key = path;
-    std::replace(key.begin(), key.end(), '.', '_');
-    stack += ";L__self___" + key + "," + path + std::string(kType);
-  }
-  return stack;
-}
-
 }  // namespace
 
 Origin origin_of(const Node& node, const Origin& around) {
@@ -44,7 +29,29 @@ Origin origin_of(const Node& node, const Origin& around) {
   return origin;
 }
 
-Json metadata_of(const Origin& origin) {
+// "L__self__,,TYPE;L__self___a,a,TYPE;L__self___a_b,a.b,TYPE" of "a.b". The types of modules are not
+// known, and only shown.
+std::string Metadata::module_stack(std::string_view scope) {
+  constexpr const char* kType = ",torch.nn.modules.module.Module";
+  std::string stack = std::string("L__self__,") + kType;
+  size_t depth = 0;
+  for (size_t end = 0; !scope.empty() && end != std::string_view::npos; ++depth) {
+    end = scope.find('.', end == 0 ? 0 : end + 1);
+    const std::string path(scope.substr(0, end));
+    if (depth == entered_.size() || entered_[depth].first != path) {
+      entered_.resize(depth);
+      std::string key = "L__self___" + path;
+      std::replace(key.begin(), key.end(), '.', '_');
+      if (const size_t before = calls_[path]++; before > 0) key += "@" + std::to_string(before);
+      entered_.emplace_back(path, key);
+    }
+    stack += ";" + entered_[depth].second + "," + path + kType;
+  }
+  entered_.resize(depth);
+  return stack;
+}
+
+Json Metadata::next(const Origin& origin) {
   Json metadata = {{"nn_module_stack", module_stack(origin.scope)}};
   if (!origin.source.empty()) metadata["stack_trace"] = stack_trace(origin.source);
   return metadata;

@@ -47,7 +47,7 @@ Json GraphWriter::integer_node(const std::string& target, Json inputs, Json valu
   nodes_.push_back({{"target", target},
                     {"inputs", std::move(inputs)},
                     {"outputs", Json::array({named_integer(name)})},
-                    {"metadata", metadata_of(origin)}});
+                    {"metadata", metadata_.next(origin)}});
   return named_integer(name);
 }
 
@@ -139,7 +139,7 @@ void GraphWriter::expect(const std::string& comparison, const Json& a, const Jso
   nodes_.push_back({{"target", comparison},
                     {"inputs", Json::array({positional("a", a), positional("b", b)})},
                     {"outputs", Json::array({named})},
-                    {"metadata", metadata_of(origin)}});
+                    {"metadata", metadata_.next(origin)}});
   emit("torch.ops.aten._assert_scalar.default",
        Json::array({positional("self", named), positional("assert_msg", {{"as_string", message}})}),
        {}, false, origin);
