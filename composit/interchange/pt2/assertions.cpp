@@ -3,6 +3,7 @@
 
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/interchange/pt2/graph_writer.h"
+#include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
 #include "composit/ops/guards.h"
 #include "composit/ops/operations.h"
@@ -94,6 +95,10 @@ void GraphWriter::expect_sizes(const Node& node, const Names& names, const Origi
   for (uint32_t i = 0; i < names.size(); ++i) {
     const Type& type = node.outputs()[i];
     for (size_t axis = 0; is_defined(type) && axis < type.rank(); ++axis) {
+      // A family has others as well.
+      if (const Symbols* symbols = program_.symbols();
+          symbols != nullptr && !symbols->has_one_size(node, i, axis))
+        continue;
       const Json here = integer_node("torch.ops.aten.sym_size.int",
                                      Json::array({positional("self", tensor_json(names[i])),
                                                   positional("dim", {{"as_int", axis}})}),

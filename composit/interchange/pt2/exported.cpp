@@ -42,9 +42,6 @@ std::optional<Family> one_family(const SavedCapture& capture) {
   const Family& family = cases.cases[0];
   if (!family.numbers.empty())
     throw UserError("expected a family of sizes, received one with numbers" + bind);
-  if (!family.value_sizes.empty())
-    throw UserError("expected a family whose sizes follow from its inputs', received one where '" +
-                    family.value_sizes[0].name + "' depends on values" + bind);
   return family;
 }
 

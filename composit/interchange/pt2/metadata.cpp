@@ -29,8 +29,8 @@ Origin origin_of(const Node& node, const Origin& around) {
   return origin;
 }
 
-// "L__self__,,TYPE;L__self___a,a,TYPE;L__self___a_b,a.b,TYPE" of "a.b". The types of modules are not
-// known, and only shown.
+// "L__self__,,TYPE;L__self___a,a,TYPE;L__self___a_b,a.b,TYPE" of "a.b". The types of modules are
+// not known, and only shown.
 std::string Metadata::module_stack(std::string_view scope) {
   constexpr const char* kType = ",torch.nn.modules.module.Module";
   std::string stack = std::string("L__self__,") + kType;

@@ -19,8 +19,8 @@ struct Origin {
 // Of a node; where it does not say, those of what it is a part of.
 Origin origin_of(const Node& node, const Origin& around);
 
-// What the nodes of a graph say of themselves, in their order: the stack of modules, and the line as
-// Python prints it in a stack trace. A module that is entered again is called again, which torch
+// What the nodes of a graph say of themselves, in their order: the stack of modules, and the line
+// as Python prints it in a stack trace. A module that is entered again is called again, which torch
 // tells by a number in the key: "L__self___a@1".
 class Metadata {
  public:
@@ -29,8 +29,8 @@ class Metadata {
  private:
   std::string module_stack(std::string_view scope);
 
-  std::map<std::string, size_t, std::less<>> calls_;           // by path of a module
-  std::vector<std::pair<std::string, std::string>> entered_;   // path and key of those around a node
+  std::map<std::string, size_t, std::less<>> calls_;          // by path of a module
+  std::vector<std::pair<std::string, std::string>> entered_;  // path and key of those around a node
 };
 
 // "torch.ops.aten.add.Tensor" of "aten::add.Tensor"; without an overload ".default".

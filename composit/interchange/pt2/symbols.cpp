@@ -14,10 +14,6 @@ using Function = SizeFormula::Kind;
 
 constexpr size_t kTried = 6;  // sizes at which types are worked out
 
-std::string symbol_text(const std::string& name) {
-  return "Symbol('" + name + "', positive=True, integer=True)";
-}
-
 const std::vector<int64_t>& sizes_of(const Type& type) { return type.sizes; }
 const std::vector<int64_t>& strides_of(const Type& type) { return type.strides; }
 
@@ -54,41 +50,67 @@ std::string expression(const SizeFormula& formula,
   }
 }
 
-Symbols::Symbols(const Family& family) : family_(family) {
+namespace {
+
+// Sizes at which the family holds, the example's first.
+std::vector<SizeValues> sizes_to_try(const Family& family) {
   Cases cases;
   cases.cases.push_back(family);
   std::vector<SizeValues> tried = spread_sizes(cases, {0}, kTried);
   SizeValues example;
   for (const FreeSize& size : family.sizes) example[size.name] = size.shown.at(0);
   tried.insert(tried.begin(), example);
-  sizes_.resize(family.sizes.size());
-  for (const SizeValues& sizes : tried) {
-    for (size_t i = 0; i < family.sizes.size(); ++i)
-      sizes_[i].push_back(sizes.at(family.sizes[i].name));
-    const Binding binding = bind_sizes(family, sizes);
-    for (const NodePtr& node : family.example.nodes())
-      for (uint32_t i = 0; i < node->outputs().size(); ++i)
-        if (const LazyTensor bound = binding.of({node, i}))
-          types_[{node.get(), i}].push_back(bound.type());
+  return tried;
+}
+
+}  // namespace
+
+Symbols::Symbols(const Family& family) : family_(family) {
+  for (size_t i = 0; i < family.sizes.size(); ++i) {
+    const InputAxis& axis = family.sizes[i].axes.at(0);
+    leaves_.push_back({family.example.inputs().at(axis.input), axis.axis, {}, /*near=*/true});
   }
+  for (const ValueSize& size : family.value_sizes)
+    leaves_.push_back({size.value, size.axis, {}, /*near=*/true});
+  std::vector<int64_t> shown;
+  for (const ValueSize& size : family.value_sizes) shown.push_back(size.shown.at(0));
+  int64_t number = 0;
+  for (const SizeValues& sizes : sizes_to_try(family)) {
+    // Any numbers where values decide: types are worked out, and no value.
+    std::vector<int64_t> others = shown;
+    for (size_t i = 0; i < others.size(); ++i) others[i] += number * static_cast<int64_t>(1 + i);
+    ++number;
+    const std::vector<Type> types = types_at(family, sizes);
+    try {
+      add(sizes, others, bind_types(family, types, others));
+    } catch (const UserError&) {
+      if (others == shown) throw;
+      add(sizes, shown, bind_types(family, types, shown));  // those go together in no run
+    }
+  }
+}
+
+void Symbols::add(const SizeValues& sizes, const std::vector<int64_t>& value_sizes,
+                  const Binding& binding) {
+  const size_t free = family_.sizes.size();
+  for (size_t i = 0; i < leaves_.size(); ++i)
+    leaves_[i].values.push_back(i < free ? sizes.at(family_.sizes[i].name) : value_sizes[i - free]);
+  for (const NodePtr& node : family_.example.nodes())
+    for (uint32_t i = 0; i < node->outputs().size(); ++i)
+      if (const LazyTensor bound = binding.of({node, i}))
+        types_[{node.get(), i}].push_back(bound.type());
 }
 
 Json Symbols::integer(const Series& series) const {
   if (const auto known = known_.find(series); known != known_.end()) return known->second;
   Json json = {{"as_int", series.at(0)}};
   if (std::any_of(series.begin(), series.end(), [&](int64_t n) { return n != series[0]; })) {
-    std::vector<SizeLeaf> leaves;
-    for (size_t i = 0; i < family_.sizes.size(); ++i) {
-      const InputAxis& axis = family_.sizes[i].axes.at(0);
-      const LazyTensor& input = family_.example.inputs().at(axis.input);
-      leaves.push_back({input, axis.axis, sizes_[i], true});
-    }
     const auto symbol = [&](const LazyTensor& tensor, size_t axis) {
-      for (size_t i = 0; i < leaves.size(); ++i)
-        if (leaves[i].tensor == tensor && leaves[i].axis == axis) return symbol_text(name(i));
+      for (size_t i = 0; i < leaves_.size(); ++i)
+        if (leaves_[i].tensor == tensor && leaves_[i].axis == axis) return leaf_text(i);
       throw InternalError("a size that is not free", __FILE__, __LINE__);
     };
-    const std::vector<Fit> found = fits(series, leaves);
+    const std::vector<Fit> found = fits(series, leaves_);
     if (found.empty()) return known_[series] = unknown(series[0]);
     const std::string text = expression(found[0].formula, symbol);
     json = {{"as_expr", {{"expr_str", text}, {"hint", {{"as_int", series[0]}}}}}};
@@ -96,8 +118,18 @@ Json Symbols::integer(const Series& series) const {
   return known_[series] = json;
 }
 
+std::string Symbols::leaf_text(size_t leaf) const {
+  const size_t free = family_.sizes.size();
+  return leaf < free ? "Symbol('s" + std::to_string(leaf) + "', positive=True, integer=True)"
+                     : unknown_text(leaf - free);
+}
+
+std::string Symbols::unknown_text(size_t number) {
+  return "Symbol('u" + std::to_string(number) + "', integer=True)";
+}
+
 Json Symbols::unknown(int64_t here) const {
-  const std::string text = "Symbol('u" + std::to_string(unknown_++) + "', integer=True)";
+  const std::string text = unknown_text(family_.value_sizes.size() + unknown_++);
   return {{"as_expr", {{"expr_str", text}, {"hint", {{"as_int", here}}}}}};
 }
 
@@ -119,6 +151,14 @@ Json Symbols::tensor_meta(const Node* node, uint32_t output, bool requires_grad)
   return meta;
 }
 
+bool Symbols::has_one_size(const Node& node, uint32_t output, size_t axis) const {
+  const auto found = types_.find({&node, output});
+  return found != types_.end() &&
+         std::all_of(found->second.begin(), found->second.end(), [&](const Type& type) {
+           return type.sizes.at(axis) == found->second[0].sizes.at(axis);
+         });
+}
+
 Json Symbols::size_json(const LazyTensor& value, size_t axis) const {
   const auto found = types_.find({value.node.get(), value.index});
   if (found == types_.end()) return unknown(value.sizes().at(axis));  // in a region
@@ -130,8 +170,9 @@ Json Symbols::size_json(const LazyTensor& value, size_t axis) const {
 Json Symbols::range_constraints() const {
   Json ranges = Json::object();
   for (size_t i = 0; i < family_.sizes.size(); ++i)
-    ranges[name(i)] = {{"min_val", family_.sizes[i].low}, {"max_val", family_.sizes[i].high}};
-  for (size_t i = 0; i < unknown_; ++i)
+    ranges["s" + std::to_string(i)] = {{"min_val", family_.sizes[i].low},
+                                       {"max_val", family_.sizes[i].high}};
+  for (size_t i = 0; i < family_.value_sizes.size() + unknown_; ++i)
     ranges["u" + std::to_string(i)] = {{"min_val", 0}, {"max_val", nullptr}};
   return ranges;
 }

@@ -15,7 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "composit/family/bind.h"
 #include "composit/family/family.h"
+#include "composit/family/fit.h"
 #include "composit/interchange/pt2/format.h"
 
 namespace composit::pt2 {
@@ -26,17 +28,21 @@ class Symbols {
   explicit Symbols(const Family& family);
 
   const Family& family() const { return family_; }
-  // The symbol of a free size, by its place in the family: "s0".
-  static std::string name(size_t size) { return "s" + std::to_string(size); }
   // The type of a value of the example, with its sizes as expressions.
   Json tensor_meta(const Node* node, uint32_t output, bool requires_grad) const;
+  // False where a size of a value of the example is another at other sizes.
+  bool has_one_size(const Node& node, uint32_t output, size_t axis) const;
   // A size of a value: an integer, or an expression with its number in the example.
   Json size_json(const LazyTensor& value, size_t axis) const;
-  // {"s0": {"min_val", "max_val"}}
+  // {"s0": {"min_val", "max_val"}}: of free sizes "s0", …; of sizes that depend on values "u0", ….
   Json range_constraints() const;
 
  private:
   using Series = std::vector<int64_t>;  // a number at each of the sizes that were tried
+  void add(const SizeValues& sizes, const std::vector<int64_t>& value_sizes,
+           const Binding& binding);
+  std::string leaf_text(size_t leaf) const;
+  static std::string unknown_text(size_t number);
   // The integer that is a series, as JSON.
   Json integer(const Series& series) const;
   // Of what no formula of the free sizes is known for, torch gets a symbol of its own.
@@ -44,7 +50,7 @@ class Symbols {
 
   const Family& family_;
   std::map<std::pair<const Node*, uint32_t>, std::vector<Type>> types_;  // at the sizes tried
-  std::vector<Series> sizes_;                                            // by free size
+  std::vector<SizeLeaf> leaves_;  // free sizes, then those that depend on values
   mutable std::map<Series, Json> known_;
   mutable size_t unknown_ = 0;
 };

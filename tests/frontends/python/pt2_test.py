@@ -101,6 +101,20 @@ class ProgramTest(unittest.TestCase):
                              {"stem.0", "stem.1", "one", "two"})
             self.assertTrue(same_bits(again(x), model(x)))
 
+    def test_a_module_that_is_called_again(self):
+        class Twice(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer, self.other = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+
+            def forward(self, x):
+                return self.layer(self.other(self.layer(x).relu()).relu())
+
+        model, x = Twice(), torch.randn(2, 3)
+        with torch.no_grad():
+            again = torch.export.unflatten(exported(flashlight.trace(model, x)))
+            self.assertTrue(same_bits(again(x), model(x)))
+
     def test_it_is_a_program_that_tools_decompose(self):
         model = Block().eval()
         x = torch.randn(2, 3, 8, 8)
@@ -196,6 +210,19 @@ class FamilyTest(unittest.TestCase):
         (x, _), (_, mask) = self.inputs(2, 4)[0], self.inputs(2, 6)[0]
         with self.assertRaises((RuntimeError, AssertionError)):
             module(x, mask)  # two sizes for one
+
+    def test_sizes_that_depend_on_values(self):
+        def program(x):
+            chosen = x[x[:, 0] > 0]
+            return chosen.reshape(-1, 2) * 2, chosen.new_ones(chosen.shape[0]).sum()
+
+        def inputs(rows):
+            return (torch.randn(rows, 4),), {}
+
+        module = exported(flashlight.trace_family(program, inputs, sizes={"rows": (3, 9)})).module()
+        for rows in (3, 5, 9, 9, 9):
+            (x,), _ = inputs(rows)
+            self.assertTrue(same_bits(module(x), program(x)))
 
     def test_tools_decompose_it(self):
         module = exported(self.family).run_decompositions().module()
