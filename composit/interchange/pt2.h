@@ -2,8 +2,13 @@
 //
 //   save_pt2(load("resnet50"), "resnet50.pt2");
 //
-//   >>> torch.export.load("resnet50.pt2").module()(x)              # the bits of the program
-//   >>> torch._inductor.aoti_compile_and_package(torch.export.load("resnet50.pt2"))
+// and in Python
+//
+// ```text
+//   program = torch.export.load("resnet50.pt2")
+//   program.module()(x)                                        # the bits of the program
+//   torch._inductor.aoti_compile_and_package(program)
+// ```
 //
 // What the file says of the program: its operators under their ATen names, parameters and buffers
 // under the names that the module gave them, tied and strided ones as they are, modules and lines

@@ -25,6 +25,7 @@
 #include "flashlight/trace.h"
 #include "tests/flashlight/backend_causes.h"
 #include "tests/flashlight/family_causes.h"
+#include "tests/flashlight/interchange_causes.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/recorder.h"
 #include "tracer/replay.h"
@@ -432,8 +433,9 @@ const std::map<std::string, void (*)()>& causes() {
       {"[program] the derivative takes '…', which is packed, and gone: …",
        derivative_without_the_model},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
-  static const auto all = flashlight::test::with_family_causes(
-      flashlight::test::with_backend_causes(flashlight::test::with_foreign_causes(table)));
+  using namespace flashlight::test;
+  static const auto all =
+      with_interchange_causes(with_family_causes(with_backend_causes(with_foreign_causes(table))));
   return all;
 }
 

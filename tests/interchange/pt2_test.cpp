@@ -7,6 +7,7 @@
 
 #include "composit/eval/evaluate.h"
 #include "composit/io/safetensors.h"
+#include "composit/op/loops.h"
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
@@ -138,6 +139,12 @@ TEST(pt2, torch_gives_what_definitions_give) {
   programs.add("twice", {floats({2}, {1, 2})}, [](const LazyTensors& x) {
     const LazyTensor y = x[0] + 1;
     return LazyTensors{y, y, x[0]};
+  });
+  programs.add("loops", {floats({2, 3}, {1, 2, 3, 4, 5, 6})}, [](const LazyTensors& x) {
+    const Loops loops = parse_loops(
+        "loops(x0: float32[2, 3]) -> (y0: float32[3, 4]) {\n"
+        "  for i < 2, j < 3 {\n    y0[j, i + 1] = exp(x0[i, j]) * x0[i, 2]\n  }\n}");
+    return apply("composit::loops", {x, print(loops)});
   });
   programs.expect_agreement();
 }

@@ -35,7 +35,7 @@ void expect_identifiers(const std::vector<std::string>& keywords) {
 std::optional<Family> one_family(const SavedCapture& capture) {
   if (!is_family(capture)) return std::nullopt;
   const Cases cases = composit::family_of(capture);
-  const std::string bind = ": `bind` gives a capture of one size, which can be exported";
+  const std::string bind = ": 'bind' gives a capture of one size, which can be exported";
   if (cases.cases.size() > 1)
     throw UserError("expected a family of one case, received one whose structure depends on sizes" +
                     bind);

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "composit/interchange/definition.h"
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/interchange/pt2/spelling.h"
 #include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
 #include "composit/ops/native.h"
-#include "composit/passes/definition.h"
-#include "composit/passes/inline_calls.h"
 
 namespace composit::pt2 {
 namespace {
@@ -313,7 +312,10 @@ std::string GraphWriter::add_clone(const std::string& name, const Type& type) {
 }
 
 bool GraphWriter::add_call(const Node& node, Frame& frame, const Origin& origin) {
-  const Schema* own = program_.schema_of(node.op());
+  // An operation of a user that has a definition need not be known there.
+  const bool is_aten = node.op().domain() == "aten";
+  const Schema* own =
+      is_aten || operation_of(node) == nullptr ? program_.schema_of(node.op()) : nullptr;
   if (own == nullptr) {
     reason_ = reason_without_name(node);
     return false;
@@ -368,7 +370,7 @@ bool GraphWriter::open_definition(const Node& node, Frame& frame, const Origin& 
     reason_ += "; at one size its definition would do";
     return false;
   }
-  const std::optional<Graph> parts = decomposition(node);
+  const std::optional<Graph> parts = interchange::definition_of(node);
   if (!parts) return false;
   Frame inner;
   add_in_place(node, *parts, frame, inner, origin);

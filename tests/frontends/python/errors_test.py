@@ -97,6 +97,7 @@ CAUSES = {
     "[capture] … since": changed_after_its_capture,
     "[trace] …: the program wrote": written_on_the_host,
     "[trace] … reads": read_on_the_host,
+    "[export] ": lambda: linear().export("model.bin"),
     "[capture] a capture is": lambda: copy.deepcopy(linear()),
     "[compile] compiled code": lambda: copy.deepcopy(linear().compile()),
     "[trace] a scope": scope_before_its_block,

@@ -1,0 +1,123 @@
+#include "composit/interchange/onnx/ops.h"
+
+#include <algorithm>
+
+#include "composit/interchange/onnx/dtypes.h"
+#include "composit/ops/native.h"
+
+namespace composit::onnx {
+
+LazyTensors calls(std::string_view op, const LazyTensors& operands, Attributes attributes,
+                  std::vector<Type> results) {
+  NodeSpec spec(std::string(kDomain) + "::" + std::string(op));
+  for (const LazyTensor& operand : operands) spec.tensor(operand);
+  spec.attributes = std::move(attributes);
+  const size_t count = results.size();
+  spec.outputs = std::move(results);
+  const NodePtr node = std::move(spec).make_node();
+  LazyTensors made;
+  for (uint32_t i = 0; i < count; ++i) made.push_back({node, i});
+  return made;
+}
+
+LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes attributes,
+                Type result) {
+  return calls(op, operands, std::move(attributes), {std::move(result)})[0];
+}
+
+NamedAttribute attribute(std::string_view name, Attribute value) {
+  return {Symbol(name), std::move(value)};
+}
+
+LazyTensor integers(const std::vector<int64_t>& values) {
+  return constant(
+      array_of(tensor_type(DType::int64, {static_cast<int64_t>(values.size())}), values));
+}
+
+LazyTensor filled(double value, DType dtype, const Dims& sizes) {
+  const Type type = tensor_type(dtype, sizes);
+  return constant(array_of(type, std::vector<double>(static_cast<size_t>(type.numel()), value)));
+}
+
+LazyTensor number(double value, DType dtype) { return filled(value, dtype, {}); }
+
+Dims broadcast(const Dims& a, const Dims& b) {
+  Dims sizes = a.size() < b.size() ? b : a;
+  const Dims& other = a.size() < b.size() ? a : b;
+  const size_t shift = sizes.size() - other.size();
+  for (size_t i = 0; i < other.size(); ++i)
+    if (sizes[shift + i] == 1) sizes[shift + i] = other[i];
+  return sizes;
+}
+
+LazyTensor unary(std::string_view op, const LazyTensor& x) {
+  return call(op, {x}, {}, tensor_type(x.dtype(), x.sizes()));
+}
+
+LazyTensor binary(std::string_view op, const LazyTensor& x, const LazyTensor& y) {
+  return call(op, {x, y}, {}, tensor_type(x.dtype(), broadcast(x.sizes(), y.sizes())));
+}
+
+LazyTensor compare(std::string_view op, const LazyTensor& x, const LazyTensor& y) {
+  return call(op, {x, y}, {}, tensor_type(DType::bool_, broadcast(x.sizes(), y.sizes())));
+}
+
+LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y) {
+  const Dims sizes = broadcast(condition.sizes(), broadcast(x.sizes(), y.sizes()));
+  if (x.dtype() != DType::bool_)
+    return call("Where", {condition, x, y}, {}, tensor_type(x.dtype(), sizes));
+  // Runtimes have no Where of bool.
+  const LazyTensor otherwise = unary("Not", condition);
+  return compare("Or", compare("And", condition, x), compare("And", otherwise, y));
+}
+
+LazyTensor cast_to(const LazyTensor& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return call("Cast", {x}, {attribute("to", data_type_of(dtype))}, tensor_type(dtype, x.sizes()));
+}
+
+LazyTensor reshaped(const LazyTensor& x, const Dims& sizes) {
+  if (x.sizes() == sizes) return x;
+  Attributes attributes;
+  if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
+    attributes.push_back(attribute("allowzero", 1));  // else 0 is the size that was there
+  return call("Reshape", {x, integers(sizes)}, std::move(attributes),
+              tensor_type(x.dtype(), sizes));
+}
+
+LazyTensor transposed(const LazyTensor& x, const std::vector<int64_t>& order) {
+  if (std::is_sorted(order.begin(), order.end())) return x;
+  Dims sizes;
+  for (const int64_t axis : order) sizes.push_back(x.sizes().at(static_cast<size_t>(axis)));
+  return call("Transpose", {x}, {attribute("perm", int_list(order))},
+              tensor_type(x.dtype(), sizes));
+}
+
+LazyTensor expanded(const LazyTensor& x, const Dims& sizes) {
+  if (x.sizes() == sizes) return x;
+  return call("Expand", {x, integers(sizes)}, {}, tensor_type(x.dtype(), sizes));
+}
+
+LazyTensor sliced(const LazyTensor& x, int64_t axis, int64_t begin, int64_t end, int64_t step) {
+  const auto at = static_cast<size_t>(axis);
+  if (begin == 0 && end == x.sizes()[at] && step == 1) return x;
+  Dims sizes = x.sizes();
+  sizes[at] = std::max<int64_t>(0, (end - begin + step - 1) / step);
+  return call("Slice", {x, integers({begin}), integers({end}), integers({axis}), integers({step})},
+              {}, tensor_type(x.dtype(), sizes));
+}
+
+LazyTensor reduced(std::string_view op, const LazyTensor& x, const std::vector<int64_t>& axes,
+                   bool keep) {
+  Dims sizes;
+  for (size_t i = 0; i < x.sizes().size(); ++i) {
+    const bool gone = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    if (!gone) sizes.push_back(x.sizes()[i]);
+    if (gone && keep) sizes.push_back(1);
+  }
+  if (axes.empty()) return x;
+  return call(op, {x, integers(axes)}, {attribute("keepdims", keep ? 1 : 0)},
+              tensor_type(x.dtype(), sizes));
+}
+
+}  // namespace composit::onnx

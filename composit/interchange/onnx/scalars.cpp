@@ -1,0 +1,186 @@
+#include "composit/interchange/onnx/scalars.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "composit/ir/error.h"
+
+namespace composit::onnx {
+namespace {
+
+using Unary = LazyTensor (*)(const LazyTensor& x);
+using Binary = LazyTensor (*)(const LazyTensor& x, const LazyTensor& y);
+
+LazyTensor like(double value, const LazyTensor& x) { return number(value, x.dtype()); }
+bool is_real(const LazyTensor& x) { return is_floating_point(x.dtype()); }
+
+LazyTensor add(const LazyTensor& x, const LazyTensor& y) { return binary("Add", x, y); }
+LazyTensor sub(const LazyTensor& x, const LazyTensor& y) { return binary("Sub", x, y); }
+LazyTensor mul(const LazyTensor& x, const LazyTensor& y) { return binary("Mul", x, y); }
+LazyTensor div(const LazyTensor& x, const LazyTensor& y) { return binary("Div", x, y); }
+LazyTensor negative(const LazyTensor& x) { return unary("Neg", x); }
+
+// Exact for small x, where exp(x) - 1 is not: 2 t / (1 - t) with t = tanh(x / 2).
+LazyTensor expm1(const LazyTensor& x) {
+  const LazyTensor t = unary("Tanh", mul(x, like(0.5, x)));
+  const LazyTensor near = div(mul(like(2, x), t), sub(like(1, x), t));
+  const LazyTensor is_near = compare("Less", unary("Abs", x), like(0.5, x));
+  return where(is_near, near, sub(unary("Exp", x), like(1, x)));
+}
+
+// x log(u) / (u - 1) with u = 1 + x as it is rounded (Kahan); x where u is 1.
+LazyTensor log1p(const LazyTensor& x) {
+  const LazyTensor u = add(x, like(1, x)), one = like(1, x);
+  const LazyTensor is_one = compare("Equal", u, one);
+  const LazyTensor step = where(is_one, one, sub(u, one));
+  const LazyTensor exact = div(mul(x, unary("Log", u)), step);
+  const LazyTensor infinite = unary("Log", u);  // at 0, at infinity: the quotient is not a number
+  const LazyTensor is_finite = compare("Less", unary("Abs", infinite), like(80, x));
+  return where(is_one, x, where(is_finite, exact, infinite));
+}
+
+LazyTensor truncated(const LazyTensor& x) {
+  if (!is_real(x)) return x;
+  return where(compare("Less", x, like(0, x)), unary("Ceil", x), unary("Floor", x));
+}
+
+// Towards minus infinity; ONNX's division of integers goes towards zero.
+LazyTensor floor_divide(const LazyTensor& x, const LazyTensor& y) {
+  if (is_real(x)) return unary("Floor", div(x, y));
+  const LazyTensor rest = call("Mod", {x, y}, {attribute("fmod", 0)},
+                               tensor_type(x.dtype(), broadcast(x.sizes(), y.sizes())));
+  return div(sub(x, rest), y);
+}
+
+LazyTensor remainder(const LazyTensor& x, const LazyTensor& y) {
+  if (is_real(x)) return sub(x, mul(unary("Floor", div(x, y)), y));
+  return call("Mod", {x, y}, {attribute("fmod", 0)},
+              tensor_type(x.dtype(), broadcast(x.sizes(), y.sizes())));
+}
+
+LazyTensor fmod(const LazyTensor& x, const LazyTensor& y) {
+  return call("Mod", {x, y}, {attribute("fmod", 1)},
+              tensor_type(x.dtype(), broadcast(x.sizes(), y.sizes())));
+}
+
+LazyTensor bitwise(std::string_view logical, std::string_view op, const LazyTensor& x,
+                   const LazyTensor& y) {
+  return x.dtype() == DType::bool_ ? compare(logical, x, y) : binary(op, x, y);
+}
+
+// torch's sign of what is not a number is 0.
+LazyTensor sign(const LazyTensor& x) {
+  const LazyTensor plain = unary("Sign", x);
+  if (!is_real(x)) return plain;
+  const LazyTensor nan = call("IsNaN", {x}, {}, tensor_type(DType::bool_, x.sizes()));
+  return where(nan, like(0, x), plain);
+}
+
+const std::map<Function, Unary>& unary_functions() {
+  static const auto* table = new std::map<Function, Unary>{
+      {Function::abs, [](const LazyTensor& x) { return unary("Abs", x); }},
+      {Function::sign, sign},
+      {Function::neg, negative},
+      {Function::exp, [](const LazyTensor& x) { return unary("Exp", x); }},
+      {Function::exp2, [](const LazyTensor& x) { return binary("Pow", like(2, x), x); }},
+      {Function::expm1, expm1},
+      {Function::log, [](const LazyTensor& x) { return unary("Log", x); }},
+      {Function::log2,
+       [](const LazyTensor& x) { return mul(unary("Log", x), like(1 / std::log(2.0), x)); }},
+      {Function::log10,
+       [](const LazyTensor& x) { return mul(unary("Log", x), like(1 / std::log(10.0), x)); }},
+      {Function::log1p, log1p},
+      {Function::sqrt, [](const LazyTensor& x) { return unary("Sqrt", x); }},
+      {Function::rsqrt, [](const LazyTensor& x) { return unary("Reciprocal", unary("Sqrt", x)); }},
+      {Function::sin, [](const LazyTensor& x) { return unary("Sin", x); }},
+      {Function::cos, [](const LazyTensor& x) { return unary("Cos", x); }},
+      {Function::tan, [](const LazyTensor& x) { return unary("Tan", x); }},
+      {Function::asin, [](const LazyTensor& x) { return unary("Asin", x); }},
+      {Function::acos, [](const LazyTensor& x) { return unary("Acos", x); }},
+      {Function::atan, [](const LazyTensor& x) { return unary("Atan", x); }},
+      {Function::sinh, [](const LazyTensor& x) { return unary("Sinh", x); }},
+      {Function::cosh, [](const LazyTensor& x) { return unary("Cosh", x); }},
+      {Function::tanh, [](const LazyTensor& x) { return unary("Tanh", x); }},
+      {Function::asinh, [](const LazyTensor& x) { return unary("Asinh", x); }},
+      {Function::acosh, [](const LazyTensor& x) { return unary("Acosh", x); }},
+      {Function::atanh, [](const LazyTensor& x) { return unary("Atanh", x); }},
+      {Function::erf, [](const LazyTensor& x) { return unary("Erf", x); }},
+      {Function::erfc, [](const LazyTensor& x) { return sub(like(1, x), unary("Erf", x)); }},
+      {Function::floor, [](const LazyTensor& x) { return is_real(x) ? unary("Floor", x) : x; }},
+      {Function::ceil, [](const LazyTensor& x) { return is_real(x) ? unary("Ceil", x) : x; }},
+      {Function::round, [](const LazyTensor& x) { return is_real(x) ? unary("Round", x) : x; }},
+      {Function::trunc, truncated},
+      {Function::isnan,
+       [](const LazyTensor&
+              x) { return call("IsNaN", {x}, {}, tensor_type(DType::bool_, x.sizes())); }},
+      {Function::logical_not, [](const LazyTensor& x) { return unary("Not", x); }},
+      {Function::bitwise_not,
+       [](const LazyTensor&
+              x) { return unary(x.dtype() == DType::bool_ ? "Not" : "BitwiseNot", x); }},
+      {Function::real, [](const LazyTensor& x) { return x; }},
+      {Function::conj, [](const LazyTensor& x) { return x; }}};
+  return *table;
+}
+
+const std::map<Function, Binary>& binary_functions() {
+  using X = const LazyTensor&;
+  static const auto* table = new std::map<Function, Binary>{
+      {Function::add, add},
+      {Function::sub, sub},
+      {Function::mul, mul},
+      {Function::div, div},
+      {Function::min, [](X x, X y) { return binary("Min", x, y); }},
+      {Function::max, [](X x, X y) { return binary("Max", x, y); }},
+      {Function::pow, [](X x, X y) { return binary("Pow", x, y); }},
+      {Function::floor_divide, floor_divide},
+      {Function::trunc_divide, [](X x, X y) { return truncated(div(x, y)); }},
+      {Function::remainder, remainder},
+      {Function::fmod, fmod},
+      {Function::lt, [](X x, X y) { return compare("Less", x, y); }},
+      {Function::le, [](X x, X y) { return compare("LessOrEqual", x, y); }},
+      {Function::gt, [](X x, X y) { return compare("Greater", x, y); }},
+      {Function::ge, [](X x, X y) { return compare("GreaterOrEqual", x, y); }},
+      {Function::eq, [](X x, X y) { return compare("Equal", x, y); }},
+      {Function::ne, [](X x, X y) { return unary("Not", compare("Equal", x, y)); }},
+      {Function::logical_and, [](X x, X y) { return compare("And", x, y); }},
+      {Function::logical_or, [](X x, X y) { return compare("Or", x, y); }},
+      {Function::bitwise_and, [](X x, X y) { return bitwise("And", "BitwiseAnd", x, y); }},
+      {Function::bitwise_or, [](X x, X y) { return bitwise("Or", "BitwiseOr", x, y); }},
+      {Function::bitwise_xor, [](X x, X y) { return bitwise("Xor", "BitwiseXor", x, y); }}};
+  return *table;
+}
+
+// Runtimes have arithmetic for these; other integers go through int64, and back.
+DType arithmetic_dtype(Function function, DType dtype) {
+  const bool logical = function == Function::logical_and || function == Function::logical_or ||
+                       function == Function::logical_not || function == Function::eq ||
+                       function == Function::ne;
+  if (logical || is_floating_point(dtype)) return dtype;
+  const bool bits = function == Function::bitwise_and || function == Function::bitwise_or ||
+                    function == Function::bitwise_xor || function == Function::bitwise_not;
+  if (bits) return dtype;
+  return dtype == DType::int32 ? dtype : DType::int64;
+}
+
+// From float to bool is "not 0" there as here; of what is not a number, too.
+LazyTensor converted(const LazyTensor& x, DType dtype) { return cast_to(x, dtype); }
+
+}  // namespace
+
+LazyTensor apply(Function function, const LazyTensors& arguments, DType dtype) {
+  if (is_complex(dtype) || is_complex(arguments[0].dtype()))
+    throw UserError("ONNX's runtimes have no complex numbers");
+  if (function == Function::cast) return converted(arguments[0], dtype);
+  if (function == Function::select) return where(arguments[0], arguments[1], arguments[2]);
+  const DType own = arguments[0].dtype(), wide = arithmetic_dtype(function, own);
+  LazyTensors given;
+  for (const LazyTensor& argument : arguments) given.push_back(cast_to(argument, wide));
+  if (const auto one = unary_functions().find(function); one != unary_functions().end())
+    return cast_to(one->second(given[0]), dtype);
+  if (const auto two = binary_functions().find(function); two != binary_functions().end())
+    return cast_to(two->second(given[0], given[1]), dtype);
+  throw UserError("ONNX has no operator for '" + std::string(info_of(function).name) + "'");
+}
+
+}  // namespace composit::onnx
