@@ -82,8 +82,10 @@ int import(const ImportArguments& arguments, std::ostream& out);
 struct ExportArguments {
   std::string folder;                  // a saved capture
   std::string target;                  // the file to write
-  std::string format;                  // "pt2"; empty: by the ending of `target`
+  std::string format;                  // "pt2", "onnx"; empty: by the ending of `target`
   bool parameters_as_buffers = false;  // of pt2: Pt2Options
+  int opset = 20;                      // of onnx: OnnxOptions
+  bool drop_guards = false;            // of onnx: OnnxOptions
 };
 // Writes a capture in a format of other tools.
 int export_to(const ExportArguments& arguments, std::ostream& out);

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "composit/interchange/onnx.h"
 #include "composit/interchange/pt2.h"
 #include "composit/ir/error.h"
 #include "frontends/cli/commands.h"
@@ -17,6 +18,11 @@ struct Format {
 };
 
 constexpr Format kFormats[] = {
+    {"onnx",
+     [](const SavedCapture& capture, const ExportArguments& arguments) {
+       composit::save_onnx(capture, arguments.target,
+                           {.opset = arguments.opset, .drop_guards = arguments.drop_guards});
+     }},
     {"pt2", [](const SavedCapture& capture, const ExportArguments& arguments) {
        composit::save_pt2(capture, arguments.target,
                           {.parameters_as_buffers = arguments.parameters_as_buffers});

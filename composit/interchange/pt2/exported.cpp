@@ -63,10 +63,10 @@ class Exporter {
     add_weights(InputKind::buffer);
     add_arguments();
     writer_.add_nodes(graph_);
-    program_.expect_none_refused();
+    program_.refusals().expect_none();
     add_mutations();
     add_results();
-    program_.expect_none_refused();
+    program_.refusals().expect_none();
     put_constants_in_place();
     result_.program = program_json();
     return std::move(result_);

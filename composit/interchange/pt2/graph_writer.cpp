@@ -392,7 +392,7 @@ void GraphWriter::add(const Graph& graph, Frame& frame, const Origin& around) {
     try {
       add_node(*node, frame, origin);
     } catch (const UserError& error) {
-      program_.refuse(*node, origin, error.what());
+      program_.refusals().add(*node, origin, error.what());
       for (uint32_t i = 0; i < node->outputs().size(); ++i) frame[{node.get(), i}] = {};
     }
   }

@@ -22,13 +22,6 @@ std::string stack_trace(std::string_view source) {
 
 }  // namespace
 
-Origin origin_of(const Node& node, const Origin& around) {
-  Origin origin = {node.annotation("scope"), node.annotation("source")};
-  if (origin.scope.empty()) origin.scope = around.scope;
-  if (origin.source.empty()) origin.source = around.source;
-  return origin;
-}
-
 // "L__self__,,TYPE;L__self___a,a,TYPE;L__self___a_b,a.b,TYPE" of "a.b". The types of modules are
 // not known, and only shown.
 std::string Metadata::module_stack(std::string_view scope) {

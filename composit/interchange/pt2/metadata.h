@@ -8,16 +8,12 @@
 #include <vector>
 
 #include "composit/interchange/pt2/format.h"
-#include "composit/ir/node.h"
+#include "composit/interchange/refusals.h"
 
 namespace composit::pt2 {
 
-// The module and the line that a node belongs to.
-struct Origin {
-  std::string_view scope = {}, source = {};
-};
-// Of a node; where it does not say, those of what it is a part of.
-Origin origin_of(const Node& node, const Origin& around);
+using interchange::Origin;
+using interchange::origin_of;
 
 // What the nodes of a graph say of themselves, in their order: the stack of modules, and the line
 // as Python prints it in a stack trace. A module that is entered again is called again, which torch

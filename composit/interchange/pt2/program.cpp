@@ -38,27 +38,4 @@ const std::string& Program::constant(const Array& value) {
   return constants_.back().input;
 }
 
-void Program::refuse(const Node& node, const Origin& origin, const std::string& why) {
-  std::string line = node.op().str();
-  if (!origin.scope.empty()) line += " in " + std::string(origin.scope);
-  if (!origin.source.empty()) line += " at " + std::string(origin.source);
-  ++refused_[line + ": " + why];
-}
-
-void Program::expect_none_refused() const {
-  if (refused_.empty()) return;
-  constexpr size_t kShown = 20;
-  std::string text = "these cannot be exported:";
-  size_t shown = 0;
-  for (const auto& [line, count] : refused_) {
-    if (shown++ == kShown) {
-      text += "\n  and " + std::to_string(refused_.size() - kShown) + " more";
-      break;
-    }
-    text += "\n  " + line;
-    if (count > 1) text += " (" + std::to_string(count) + " times)";
-  }
-  throw UserError(text);
-}
-
 }  // namespace composit::pt2

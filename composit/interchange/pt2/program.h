@@ -44,17 +44,14 @@ class Program {
     return names_.identifier(prefix, name);
   }
 
-  // Notes that the node cannot be written, and why.
-  void refuse(const Node& node, const Origin& origin, const std::string& why);
-  // UserError that lists all refused nodes, where there are any.
-  void expect_none_refused() const;
+  interchange::Refusals& refusals() { return refusals_; }
 
  private:
   const Symbols* symbols_;
   std::map<std::string, Schema, std::less<>> schemas_;
   interchange::UsedNames names_;
   std::vector<Constant> constants_;
-  std::map<std::string, size_t> refused_;  // line, and how often
+  interchange::Refusals refusals_;
 };
 
 }  // namespace composit::pt2

@@ -1,0 +1,276 @@
+#include "composit/interchange/onnx/model.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "composit/interchange/onnx/dtypes.h"
+#include "composit/interchange/onnx/ops.h"
+#include "composit/interchange/onnx/wire.h"
+#include "composit/ir/error.h"
+#include "composit/ir/print.h"
+#include "composit/ir/scope.h"
+
+namespace composit::onnx {
+namespace {
+
+// Fields of onnx.proto's messages.
+namespace field {
+enum Model { ir_version = 1, producer_name = 2, graph = 7, opset_import = 8, metadata_props = 14 };
+enum Graph { node = 1, graph_name = 2, initializer = 5, input = 11, output = 12, value_info = 13 };
+enum Node {
+  node_input = 1,
+  node_output = 2,
+  node_name = 3,
+  op_type = 4,
+  node_attribute = 5,
+  doc_string = 6,
+  node_metadata = 9
+};
+enum Attribute { name = 1, f = 2, i = 3, s = 4, floats = 7, ints = 8, type = 20 };
+enum Tensor {
+  dims = 1,
+  data_type = 2,
+  tensor_name = 8,
+  raw_data = 9,
+  external_data = 13,
+  data_location = 14
+};
+}  // namespace field
+
+constexpr uint64_t kInline = 1024;      // bytes of the largest array inside of the model
+constexpr uint64_t kPage = 4096;        // large arrays begin at pages, as the specification asks
+constexpr uint64_t kAlignment = 64;     // others
+
+Message pair(const std::string& key, const std::string& value) {
+  Message entry;
+  entry.text(1, key);
+  entry.text(2, value);
+  return entry;
+}
+
+Message value_info(const std::string& name, const Type& type) {
+  Message shape;
+  for (const int64_t size : type.sizes) {
+    Message dimension;
+    dimension.integer(1, size);
+    shape.message(1, dimension);
+  }
+  Message tensor;
+  tensor.integer(1, data_type_of(type.dtype));
+  tensor.message(2, shape);
+  Message of_type;
+  of_type.message(1, tensor);
+  Message info;
+  info.text(1, name);
+  info.message(2, of_type);
+  return info;
+}
+
+Message attribute_message(const NamedAttribute& attribute) {
+  enum Kind { kFloat = 1, kInt = 2, kString = 3, kFloats = 6, kInts = 7 };
+  Message message;
+  message.text(field::name, attribute.key());
+  const composit::Attribute& value = attribute.value;
+  if (const auto* integer = value.get_if<int64_t>()) {
+    message.integer(field::i, *integer);
+    message.integer(field::type, kInt);
+  } else if (const auto* real = value.get_if<double>()) {
+    message.real(field::f, static_cast<float>(*real));
+    message.integer(field::type, kFloat);
+  } else if (const auto* text = value.get_if<std::string>()) {
+    message.text(field::s, *text);
+    message.integer(field::type, kString);
+  } else {
+    for (const int64_t integer : to_ints(value)) message.integer(field::ints, integer);
+    message.integer(field::type, kInts);
+  }
+  return message;
+}
+
+class ModelWriter {
+ public:
+  ModelWriter(const Lowered& lowered, const SavedCapture& capture, std::string data_file,
+              const OnnxOptions& options)
+      : lowered_(lowered),
+        capture_(capture),
+        data_file_(std::move(data_file)),
+        options_(options),
+        printed_(lowered.graph) {}
+
+  Model run(const std::string& name) {
+    name_inputs();
+    add_nodes();
+    add_outputs();
+    graph_.text(field::graph_name, name);
+    Message opset;
+    opset.text(1, "");
+    opset.integer(2, options_.opset);
+    Message model;
+    model.integer(field::ir_version, options_.opset < 23 ? 10 : 11);
+    model.text(field::producer_name, "flashlight");
+    model.message(field::opset_import, opset);
+    model.message(field::metadata_props, pair("captured with", capture_.producer));
+    if (!lowered_.guards.empty() && !options_.drop_guards)
+      model.message(field::metadata_props,
+                    pair("guards", nlohmann::json(lowered_.guards).dump()));
+    model.message(field::graph, graph_);
+    return {model.bytes(), std::move(data_)};
+  }
+
+ private:
+  const Graph& graph() const { return lowered_.graph; }
+
+  // ---- names ------------------------------------------------------------------------------------
+
+  std::string new_name(const std::string& wanted) { return unused_name(wanted, taken_); }
+
+  const std::string& name_of(const LazyTensor& value) {
+    static const std::string absent;
+    if (!value) return absent;
+    std::string& name = names_[{value.node.get(), value.index}];
+    if (name.empty()) name = new_name(printed_.of(value).substr(1));
+    return name;
+  }
+
+  // ---- inputs and weights -----------------------------------------------------------------------
+
+  void name_inputs() {
+    for (const LazyTensor& input : graph().inputs())
+      names_[{input.node.get(), 0}] = new_name(input_name(*input.node));
+    for (const LazyTensor& input : graph().inputs()) {
+      if (input_kind(*input.node) == InputKind::user_input) {
+        graph_.message(field::input, value_info(name_of(input), input.type()));
+        continue;
+      }
+      const auto value = capture_.weights.find(input_name(*input.node));
+      if (value == capture_.weights.end() || !value->second.defined())
+        throw UserError("'" + input_name(*input.node) + "' has no value");
+      add_initializer(name_of(input), value->second);
+    }
+  }
+
+  void add_initializer(const std::string& name, const Array& value) {
+    const Type& type = value.type();
+    if (type.conj || type.neg || type.layout != Layout::strided)
+      throw UserError("'" + name + "' is sparse or lazily conjugated, which ONNX has not");
+    Message tensor;
+    for (const int64_t size : type.sizes) tensor.integer(field::dims, size);
+    tensor.integer(field::data_type, data_type_of(type.dtype));
+    tensor.text(field::tensor_name, name);
+    const auto size = static_cast<uint64_t>(type.nbytes());
+    if (size <= kInline) {
+      const Array plain = value.contiguous();
+      tensor.text(field::raw_data, {reinterpret_cast<const char*>(plain.data()), size});
+    } else {
+      const uint64_t offset = offset_of(value, size);
+      tensor.message(field::external_data, pair("location", data_file_));
+      tensor.message(field::external_data, pair("offset", std::to_string(offset)));
+      tensor.message(field::external_data, pair("length", std::to_string(size)));
+      tensor.integer(field::data_location, 1);
+    }
+    graph_.message(field::initializer, tensor);
+  }
+
+  // What lies in the same memory is stored once.
+  uint64_t offset_of(const Array& value, uint64_t size) {
+    const auto key = std::make_pair(value.data(), print(value.type()));
+    if (const auto known = offsets_.find(key); known != offsets_.end()) return known->second;
+    const uint64_t alignment = size >= kPage ? kPage : kAlignment;
+    const uint64_t offset = (end_ + alignment - 1) / alignment * alignment;
+    data_.push_back({value, offset});
+    end_ = offset + size;
+    return offsets_[key] = offset;
+  }
+
+  // ---- nodes ------------------------------------------------------------------------------------
+
+  void add_nodes() {
+    for (const NodePtr& node : graph().nodes()) {
+      if (is_input(*node)) continue;
+      if (node->op() == ops::kConstant) {
+        add_initializer(name_of({node, 0}), node->attribute("value").as<Array>());
+        continue;
+      }
+      COMPOSIT_ASSERT(node->op().domain() == kDomain, "a node that is no operator of ONNX");
+      add_node(*node, node);
+    }
+  }
+
+  void add_node(const Node& node, const NodePtr& pointer) {
+    Message message;
+    LazyTensors operands;
+    for (const Argument& argument : node.arguments()) {
+      if (argument.kind == Argument::Kind::absent) operands.emplace_back();
+      for (uint32_t i = 0; i < argument.size; ++i)
+        operands.push_back(node.operands()[argument.begin + i]);
+    }
+    for (const LazyTensor& operand : operands) message.text(field::node_input, name_of(operand));
+    for (uint32_t i = 0; i < node.outputs().size(); ++i) {
+      const LazyTensor output{pointer, i};
+      message.text(field::node_output, name_of(output));
+      graph_.message(field::value_info, value_info(name_of(output), output.type()));
+    }
+    const std::string_view scope = node.annotation("scope"), source = node.annotation("source");
+    std::string path(scope);
+    std::replace(path.begin(), path.end(), '.', '/');
+    message.text(field::node_name, new_node_name(path, node));
+    message.text(field::op_type, node.op().str().substr(kDomain.size() + 2));
+    for (const NamedAttribute& attribute : node.attributes())
+      message.message(field::node_attribute, attribute_message(attribute));
+    if (!source.empty()) message.text(field::doc_string, source);
+    if (!path.empty()) message.message(field::node_metadata, pair("namespace", path));
+    graph_.message(field::node, message);
+  }
+
+  std::string new_node_name(const std::string& path, const Node& node) {
+    const std::string op(node.op().str().substr(kDomain.size() + 2));
+    return unused_name((path.empty() ? "" : path + "/") + op, node_names_);
+  }
+
+  // ---- outputs ----------------------------------------------------------------------------------
+
+  // Under a name of its own: a value may be given twice, and an input may be a result.
+  void add_output(const std::string& wanted, const LazyTensor& value) {
+    const std::string name = new_name(wanted);
+    Message identity;
+    identity.text(field::node_input, name_of(value));
+    identity.text(field::node_output, name);
+    identity.text(field::node_name, unused_name("Identity", node_names_));
+    identity.text(field::op_type, "Identity");
+    graph_.message(field::node, identity);
+    graph_.message(field::output, value_info(name, value.type()));
+  }
+
+  void add_outputs() {
+    const LazyTensors& outputs = graph().outputs();
+    const size_t results = outputs.size() - lowered_.guards.size();
+    for (size_t i = 0; i < results; ++i)
+      if (outputs[i]) add_output("output_" + std::to_string(i), outputs[i]);
+    for (const Mutation& mutation : graph().mutations())
+      add_output(input_name(*mutation.target.node) + ".written", mutation.value);
+    for (size_t i = results; i < outputs.size() && !options_.drop_guards; ++i)
+      add_output("guard_" + std::to_string(i - results), outputs[i]);
+  }
+
+  const Lowered& lowered_;
+  const SavedCapture& capture_;
+  const std::string data_file_;
+  const OnnxOptions& options_;
+  const Names printed_;
+  std::map<std::pair<const Node*, uint32_t>, std::string> names_;
+  std::set<std::string> taken_, node_names_;
+  Message graph_;
+  std::vector<External> data_;
+  std::map<std::pair<const std::byte*, std::string>, uint64_t> offsets_;
+  uint64_t end_ = 0;
+};
+
+}  // namespace
+
+Model model_of(const Lowered& lowered, const SavedCapture& capture, const std::string& name,
+               const std::string& data_file, const OnnxOptions& options) {
+  return ModelWriter(lowered, capture, data_file, options).run(name);
+}
+
+}  // namespace composit::onnx

@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "composit/interchange/onnx/rows.h"
+
+namespace composit::onnx {
+namespace {
+
+LazyTensors embedding(const Call& call, const std::vector<Type>& results) {
+  return {onnx::call("Gather", {tensor_of(call, "weight"), tensor_of(call, "indices")},
+                     {attribute("axis", 0)}, results[0])};
+}
+
+LazyTensors index_select(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  if (x.rank() == 0 || tensor_of(call, "index").rank() != 1) return {};
+  return {onnx::call("Gather", {x, tensor_of(call, "index")},
+                     {attribute("axis", axis_of(call, "dim", x))}, results[0])};
+}
+
+LazyTensors gather(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor &x = tensor_of(call, "self"), &index = tensor_of(call, "index");
+  if (x.rank() == 0 || index.rank() == 0) return {};
+  return {onnx::call("GatherElements", {x, index}, {attribute("axis", axis_of(call, "dim", x))},
+                     results[0])};
+}
+
+// Indices of all axes, one column each; nothing where they are not all given.
+LazyTensor places(const LazyTensors& indices, const LazyTensor& x) {
+  if (static_cast<int64_t>(indices.size()) != x.rank() || x.rank() == 0) return {};
+  Dims sizes;
+  for (const LazyTensor& index : indices) {
+    if (!index || (index.dtype() != DType::int64 && index.dtype() != DType::int32)) return {};
+    sizes = broadcast(sizes, index.sizes());
+  }
+  Dims last = sizes;
+  last.push_back(1);
+  LazyTensors columns;
+  for (size_t axis = 0; axis < indices.size(); ++axis) {
+    const LazyTensor index = cast_to(indices[axis], DType::int64);
+    columns.push_back(reshaped(expanded(index, sizes), last));
+  }
+  if (columns.size() == 1) return columns[0];
+  last.back() = static_cast<int64_t>(columns.size());
+  return onnx::call("Concat", columns, {attribute("axis", static_cast<int64_t>(sizes.size()))},
+                    tensor_type(DType::int64, last));
+}
+
+LazyTensors index(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  const LazyTensors& indices = call["indices"].tensors();
+  const auto given = std::count_if(indices.begin(), indices.end(),
+                                   [](const LazyTensor& one) { return one.defined(); });
+  if (given == 1) {
+    const auto found = std::find_if(indices.begin(), indices.end(),
+                                    [](const LazyTensor& one) { return one.defined(); });
+    if (found->dtype() != DType::int64 && found->dtype() != DType::int32) return {};
+    return {onnx::call("Gather", {x, *found},
+                       {attribute("axis", static_cast<int64_t>(found - indices.begin()))},
+                       results[0])};
+  }
+  const LazyTensor at = places(indices, x);
+  return at ? LazyTensors{onnx::call("GatherND", {x, at}, {}, results[0])} : LazyTensors();
+}
+
+LazyTensors index_put(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor &x = tensor_of(call, "self"), &values = tensor_of(call, "values");
+  const LazyTensor at = places(call["indices"].tensors(), x);
+  if (!at || values.dtype() != x.dtype()) return {};
+  Dims sizes = at.sizes();
+  sizes.pop_back();
+  const bool adds = bool_of(call, "accumulate");
+  return {onnx::call("ScatterND", {x, at, expanded(values, sizes)},
+                     {attribute("reduction", adds ? "add" : "none")}, results[0])};
+}
+
+}  // namespace
+
+void add_indexing_rows(std::vector<Row>& rows) {
+  rows.insert(rows.end(), {{"aten::embedding", embedding},
+                           {"aten::index_select", index_select},
+                           {"aten::gather", gather},
+                           {"aten::index.Tensor", index},
+                           {"aten::index_put", index_put}});
+}
+
+}  // namespace composit::onnx

@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "composit/interchange/onnx/rows.h"
+
+namespace composit::onnx {
+namespace {
+
+List both_sides(const std::vector<int64_t>& padding, size_t axes) {
+  std::vector<int64_t> one = padding;
+  if (one.size() == 1) one.resize(axes, padding[0]);
+  std::vector<int64_t> pads = one;
+  pads.insert(pads.end(), one.begin(), one.end());
+  return int_list(pads);
+}
+
+List per_axis(std::vector<int64_t> values, size_t axes) {
+  if (values.size() == 1) values.resize(axes, values[0]);
+  return int_list(values);
+}
+
+// With a batch axis, which ONNX asks for.
+template <size_t axes>
+LazyTensors max_pool(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  if (x.rank() != static_cast<int64_t>(axes) + 2 || !is_floating_point(x.dtype())) return {};
+  std::vector<int64_t> kernel = ints_of(call, "kernel_size"), stride = ints_of(call, "stride");
+  if (stride.empty()) stride = kernel;
+  const LazyTensors made = calls(
+      "MaxPool", {x},
+      {attribute("kernel_shape", per_axis(kernel, axes)),
+       attribute("strides", per_axis(stride, axes)),
+       attribute("pads", both_sides(ints_of(call, "padding"), axes)),
+       attribute("dilations", per_axis(ints_of(call, "dilation"), axes)),
+       attribute("ceil_mode", bool_of(call, "ceil_mode") ? 1 : 0)},
+      {results[0], tensor_type(DType::int64, results[0].sizes)});
+  if (results.size() == 1) return {made[0]};
+  // ONNX counts places through all of the tensor, torch within a plane.
+  double plane = 1;
+  for (size_t i = 2; i < axes + 2; ++i) plane *= static_cast<double>(x.sizes()[i]);
+  return {made[0], onnx::call("Mod", {made[1], number(plane, DType::int64)}, {}, results[1])};
+}
+
+template <size_t axes>
+LazyTensors average_pool(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  const bool divisor = axes > 1 && !call["divisor_override"].is_none();
+  if (x.rank() != static_cast<int64_t>(axes) + 2 || divisor || bool_of(call, "ceil_mode")) return {};
+  std::vector<int64_t> kernel = ints_of(call, "kernel_size"), stride = ints_of(call, "stride");
+  if (stride.empty()) stride = kernel;
+  return {onnx::call("AveragePool", {x},
+                     {attribute("kernel_shape", per_axis(kernel, axes)),
+                      attribute("strides", per_axis(stride, axes)),
+                      attribute("pads", both_sides(ints_of(call, "padding"), axes)),
+                      attribute("count_include_pad", bool_of(call, "count_include_pad") ? 1 : 0)},
+                     results[0])};
+}
+
+// Where windows do not overlap and all have one size.
+template <size_t axes>
+LazyTensors adaptive_average(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  const size_t first = x.sizes().size() - axes;
+  std::vector<int64_t> kernel, reduced_axes;
+  bool to_one = true;
+  for (size_t i = first; i < x.sizes().size(); ++i) {
+    const int64_t size = results[0].sizes[i];
+    if (size == 0 || x.sizes()[i] % size != 0) return {};
+    kernel.push_back(x.sizes()[i] / size);
+    reduced_axes.push_back(static_cast<int64_t>(i));
+    to_one = to_one && size == 1;
+  }
+  if (to_one) return {reduced("ReduceMean", x, reduced_axes, true)};
+  if (first != 2) return {};
+  return {onnx::call("AveragePool", {x},
+                     {attribute("kernel_shape", int_list(kernel)),
+                      attribute("strides", int_list(kernel))},
+                     results[0])};
+}
+
+// The pixel at floor(i * in / out).
+template <size_t axes>
+LazyTensors nearest(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  for (size_t i = 2; i < axes + 2; ++i)
+    if (results[0].sizes[i] % x.sizes()[i] != 0) return {};  // scales that are no whole numbers
+  return {onnx::call("Resize", {x, {}, {}, integers(results[0].sizes)},
+                     {attribute("mode", "nearest"), attribute("nearest_mode", "floor"),
+                      attribute("coordinate_transformation_mode", "asymmetric")},
+                     results[0])};
+}
+
+}  // namespace
+
+void add_pooling_rows(std::vector<Row>& rows) {
+  rows.insert(rows.end(), {{"aten::max_pool2d_with_indices", max_pool<2>},
+                           {"aten::max_pool3d_with_indices", max_pool<3>},
+                           {"aten::avg_pool1d", average_pool<1>},
+                           {"aten::avg_pool2d", average_pool<2>},
+                           {"aten::avg_pool3d", average_pool<3>},
+                           {"aten::adaptive_avg_pool2d", adaptive_average<2>},
+                           {"aten::_adaptive_avg_pool2d", adaptive_average<2>},
+                           {"aten::upsample_nearest1d", nearest<1>},
+                           {"aten::upsample_nearest2d", nearest<2>},
+                           {"aten::upsample_nearest3d", nearest<3>}});
+}
+
+}  // namespace composit::onnx
