@@ -17,4 +17,14 @@ void save_pt2(const FamilyBase& family, const std::filesystem::path& file,
   composit::save_pt2(family.saved(), file, options);
 }
 
+void save_onnx(const CaptureBase& capture, const std::filesystem::path& file,
+               const composit::OnnxOptions& options) {
+  composit::save_onnx(capture.saved(), file, options);
+}
+
+void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
+               const composit::OnnxOptions& options) {
+  composit::save_onnx(gradient.saved(), file, options);
+}
+
 }  // namespace flashlight

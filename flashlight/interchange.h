@@ -2,27 +2,34 @@
 //
 //   auto captured = flashlight::trace(model, x);
 //   flashlight::save_pt2(captured, "model.pt2");       // torch.export.load("model.pt2") in Python
+//   flashlight::save_onnx(captured, "model.onnx");     // onnxruntime, OpenVINO, …
 //
 // The same of a saved capture, without LibTorch: composit/interchange.
 #pragma once
 
 #include <filesystem>
 
+#include "composit/interchange/onnx.h"
 #include "composit/interchange/pt2.h"
 #include "flashlight/capture.h"
 #include "flashlight/family.h"
 
 namespace flashlight {
 
-// A file of torch.export: see composit/interchange/pt2.h. UserError as there, and as
-// CaptureBase::save.
+// A file of torch.export: see composit/interchange/pt2.h. A family's sizes become dynamic shapes; a
+// derivative gives the loss and a dict of gradients. UserError as there, and as CaptureBase::save.
 void save_pt2(const CaptureBase& capture, const std::filesystem::path& file,
               const composit::Pt2Options& options = {});
-// The same of a derivative, which gives the loss and a dict of gradients.
 void save_pt2(const Gradient& gradient, const std::filesystem::path& file,
               const composit::Pt2Options& options = {});
-// The same of a family, whose sizes become dynamic shapes.
 void save_pt2(const FamilyBase& family, const std::filesystem::path& file,
               const composit::Pt2Options& options = {});
+
+// An ONNX model: see composit/interchange/onnx.h. A derivative gives the loss, then gradients.
+// UserError as there, and as CaptureBase::save.
+void save_onnx(const CaptureBase& capture, const std::filesystem::path& file,
+               const composit::OnnxOptions& options = {});
+void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
+               const composit::OnnxOptions& options = {});
 
 }  // namespace flashlight

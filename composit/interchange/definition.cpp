@@ -38,4 +38,16 @@ std::optional<Graph> definition_of(const Node& node) {
   return Graph({.inputs = blocks, .outputs = outputs});
 }
 
+bool sizes_follow_values(const Node& node) {
+  const Operation* operation = operation_of(node);
+  if (operation == nullptr) return false;
+  try {
+    infer(*operation, call_of(node, operation->schema));
+  } catch (const SizesDependOnValues&) {
+    return true;
+  } catch (const UserError&) {  // a row that does not know this case
+  }
+  return false;
+}
+
 }  // namespace composit::interchange

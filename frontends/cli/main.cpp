@@ -87,7 +87,7 @@ CLI::App* add_export(CLI::App& app, cli::ExportArguments& arguments) {
   command->add_option(
       "--to", arguments.format,
       "pt2, for torch.export and AOTInductor, or onnx; by the ending of the file if left\n"
-                      "out");
+      "out");
   command->add_flag("--parameters-as-buffers", arguments.parameters_as_buffers,
                     "of pt2: parameters that the program writes become buffers, for AOTInductor");
   command->add_option("--opset", arguments.opset, "of onnx: from 20, which is the default, to 24");

@@ -28,6 +28,12 @@ void family_of_two_structures() {
     captures.push_back(trace(program, at::ones({rows})));
   save_pt2(FamilyBase(captures, {.names = {"rows"}}), file());
 }
+void draws_for_onnx() {
+  save_onnx(trace([](const at::Tensor& x) { return x + at::rand({3}); }, at::ones({3})), file());
+}
+void opset_of_before() {
+  save_onnx(trace([](const at::Tensor& x) { return x + 1; }, at::ones({3})), file(), {.opset = 9});
+}
 void file_in_no_folder() {
   save_pt2(trace([](const at::Tensor& x) { return x + 1; }, at::ones({3})),
            file() / "is_no_folder" / "a.pt2");
@@ -41,6 +47,8 @@ Causes with_interchange_causes(Causes others) {
                        "one size, which can "
                        "be exported",
                        family_of_two_structures},
+                      {"[onnx] …: these cannot be exported:…", draws_for_onnx},
+                      {"[onnx] …: …", opset_of_before},
                       {"[pt2] …: …", file_in_no_folder}});
   return others;
 }

@@ -10,6 +10,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ir/transform.h"
+#include "composit/ops/draws.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/guards.h"
 #include "composit/passes/definition.h"
@@ -33,13 +34,19 @@ LazyTensors blocks_for(const Node& node, LazyTensors& blocks) {
   return operands;
 }
 
+std::string place_of(const Node& node) {
+  const std::string_view source = node.annotation("source");
+  return source.empty() ? "" : " at " + std::string(source);
+}
+
 class Lowering {
  public:
   Lowered run(const Graph& graph) {
     const Graph plain = without_guards(inline_calls(graph));
     Lowered result;
-    result.graph = lowered(fold_constants(plain));
+    const Graph made = lowered(fold_constants(plain));
     refusals_.expect_none();
+    result.graph = with_sizes_that_hold(made);
     result.guards = std::move(guards_);
     return result;
   }
@@ -57,7 +64,10 @@ class Lowering {
       }
       const Attribute* body = node->find_run("body");
       if (body == nullptr) {
-        refusals_.add(*node, {}, "it draws random numbers or has other effects, which ONNX has not");
+        // What is an effect because it may fail (an index out of range) fails in ONNX as well. A
+        // draw that nobody uses only moves a generator, and one that is used has no operator.
+        if (find_draw(node->op()) == nullptr && operation_of(*node) == nullptr)
+          refusals_.add(*node, {}, "it has effects, which ONNX has not");
         continue;
       }
       const Graph& inside = *body->as<Region>();
@@ -79,10 +89,7 @@ class Lowering {
       if (!number) return {};
     }
     const Scalar expected = expected_of(guard, node);
-    std::string text = node.op().str();
-    if (const std::string_view source = node.annotation("source"); !source.empty())
-      text += " at " + std::string(source);
-    guards_.push_back(text + " is " + print(Attribute(expected)));
+    guards_.push_back(node.op().str() + place_of(node) + " is " + print(Attribute(expected)));
     number = apply_one("aten::reshape", {number, Dims{}});
     const bool not_zero = guard.expected == Guard::Expected::nonzero;
     return not_zero ? ne(number, 0) : eq(number, Number(expected));
@@ -92,6 +99,23 @@ class Lowering {
     Graph::Parts parts = graph.parts();
     for (const LazyTensor& holds : answers(graph)) parts.outputs.push_back(holds);
     parts.effects.clear();
+    return Graph(std::move(parts));
+  }
+
+  // Sizes that follow from values have to be what they were.
+  Graph with_sizes_that_hold(const Graph& graph) {
+    static const Symbol kNonZero(std::string(kDomain) + "::NonZero");
+    Graph::Parts parts = graph.parts();
+    for (const NodePtr& node : graph.nodes()) {
+      if (node->op() != kNonZero) continue;
+      const LazyTensor value{node, 0};
+      const int64_t elements = value.type().numel();
+      const LazyTensor size = call("Size", {value}, {}, tensor_type(DType::int64, {}));
+      parts.outputs.push_back(
+          compare("Equal", size, number(static_cast<double>(elements), DType::int64)));
+      guards_.push_back("the number of elements of nonzero" + place_of(*node) + " is " +
+                        std::to_string(elements));
+    }
     return Graph(std::move(parts));
   }
 

@@ -38,9 +38,9 @@ enum Tensor {
 };
 }  // namespace field
 
-constexpr uint64_t kInline = 1024;      // bytes of the largest array inside of the model
-constexpr uint64_t kPage = 4096;        // large arrays begin at pages, as the specification asks
-constexpr uint64_t kAlignment = 64;     // others
+constexpr uint64_t kInline = 1024;   // bytes of the largest array inside of the model
+constexpr uint64_t kPage = 4096;     // large arrays begin at pages, as the specification asks
+constexpr uint64_t kAlignment = 64;  // others
 
 Message pair(const std::string& key, const std::string& value) {
   Message entry;
@@ -112,8 +112,7 @@ class ModelWriter {
     model.message(field::opset_import, opset);
     model.message(field::metadata_props, pair("captured with", capture_.producer));
     if (!lowered_.guards.empty() && !options_.drop_guards)
-      model.message(field::metadata_props,
-                    pair("guards", nlohmann::json(lowered_.guards).dump()));
+      model.message(field::metadata_props, pair("guards", nlohmann::json(lowered_.guards).dump()));
     model.message(field::graph, graph_);
     return {model.bytes(), std::move(data_)};
   }

@@ -18,7 +18,8 @@ const std::vector<Row>& all_rows() {
     std::string unknown;
     for (const Row& row : *all)
       if (find_operation(Symbol(row.op)) == nullptr) unknown += " " + std::string(row.op);
-    COMPOSIT_ASSERT(unknown.empty(), "rows for operations that composit does not define:" + unknown);
+    COMPOSIT_ASSERT(unknown.empty(),
+                    "rows for operations that composit does not define:" + unknown);
     return all;
   }();
   return *rows;

@@ -3,9 +3,9 @@
 //   const Row* row = find_row(Symbol("aten::relu"));
 //   LazyTensors results = row->rule(call, types);
 //
-// A rule makes ONNX's nodes (ops.h) of a call; results that it leaves out (none at all) stand for a case
-// that ONNX's operator does not do, which is then written by its definition. One file per family in
-// rows/; each adds its rows in a function that rows.cpp lists.
+// A rule makes ONNX's nodes (ops.h) of a call; results that it leaves out (none at all) stand for a
+// case that ONNX's operator does not do, which is then written by its definition. One file per
+// family in rows/; each adds its rows in a function that rows.cpp lists.
 #pragma once
 
 #include <map>

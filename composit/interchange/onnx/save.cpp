@@ -31,8 +31,7 @@ void write_data(const std::vector<onnx::External>& data, io::OutputFile& output,
 
 void write(const onnx::Model& model, const fs::path& file, const fs::path& data_file) {
   constexpr size_t kLargest = (size_t{1} << 31) - 1;  // what readers of Protocol Buffers take
-  if (model.bytes.size() > kLargest)
-    throw UserError("the model itself would have more than 2 GiB");
+  if (model.bytes.size() > kLargest) throw UserError("the model itself would have more than 2 GiB");
   uint64_t bytes = model.bytes.size();
   for (const onnx::External& one : model.data)
     bytes += static_cast<uint64_t>(one.array.type().nbytes());

@@ -1,12 +1,12 @@
 // What a graph takes for granted, as assertions.
 #include <cmath>
 
+#include "composit/interchange/definition.h"
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/interchange/pt2/graph_writer.h"
 #include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
 #include "composit/ops/guards.h"
-#include "composit/ops/operations.h"
 
 namespace composit::pt2 {
 namespace {
@@ -21,19 +21,6 @@ std::string place(const Origin& origin) {
   if (!origin.scope.empty()) text += " in " + std::string(origin.scope);
   if (!origin.source.empty()) text += " at " + std::string(origin.source);
   return text;
-}
-
-// True if sizes of its results may be others for other values of the same types.
-bool sizes_follow_values(const Node& node) {
-  const Operation* operation = operation_of(node);
-  if (operation == nullptr) return false;
-  try {
-    infer(*operation, call_of(node, operation->schema));
-  } catch (const SizesDependOnValues&) {
-    return true;
-  } catch (const UserError&) {
-  }
-  return false;
 }
 
 }  // namespace
@@ -91,7 +78,7 @@ bool GraphWriter::add_guard(const Node& node, Frame& frame, const Origin& origin
 }
 
 void GraphWriter::expect_sizes(const Node& node, const Names& names, const Origin& origin) {
-  if (!sizes_follow_values(node)) return;
+  if (!interchange::sizes_follow_values(node)) return;
   for (uint32_t i = 0; i < names.size(); ++i) {
     const Type& type = node.outputs()[i];
     for (size_t axis = 0; is_defined(type) && axis < type.rank(); ++axis) {

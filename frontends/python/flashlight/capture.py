@@ -61,12 +61,22 @@ class _SeenOnce:
 seen_once = _SeenOnce()
 
 
-def export(native: Any, file: str | pathlib.Path, parameters_as_buffers: bool) -> None:
-    """Writes a capture or a family as the file of other tools that its ending says."""
+def export(native: Any, file: str | pathlib.Path, options: dict[str, Any]) -> None:
+    """Writes a capture, a family or a derivative as the file of other tools that its ending says."""
     path = pathlib.Path(file)
-    if path.suffix != ".pt2":
-        raise Error(f"[export] expected a file that ends in .pt2, received '{path.name}'")
-    native.save_pt2(path, parameters_as_buffers)
+    formats = {name: known for name, known in _FORMATS.items() if hasattr(native, f"save_{name}")}
+    chosen = formats.get(path.suffix[1:])
+    if chosen is None:
+        raise Error(f"[export] expected a file that ends in .{' or .'.join(formats)}, received "
+                    f"'{path.name}'")
+    if unknown := options.keys() - chosen.keys():
+        raise Error(f"[export] {path.suffix} has the options {', '.join(chosen)}, received "
+                    f"'{unknown.pop()}'")
+    getattr(native, f"save_{path.suffix[1:]}")(path, *(chosen | options).values())
+
+
+# The options of each format, and what they are otherwise.
+_FORMATS = {"pt2": {"parameters_as_buffers": False}, "onnx": {"opset": 20, "drop_guards": False}}
 
 
 def load(folder: str | pathlib.Path) -> "Capture":
@@ -271,12 +281,15 @@ class Capture:
         self._expect_reads_compared()
         self._native.save(pathlib.Path(folder))
 
-    def export(self, file: str | pathlib.Path, *, parameters_as_buffers: bool = False) -> None:
+    def export(self, file: str | pathlib.Path, **options: Any) -> None:
         """Writes a file of other tools, which its ending says: `.pt2` for `torch.export.load` and
-        AOTInductor. `parameters_as_buffers`: parameters that the program writes become buffers,
-        which AOTInductor needs. Error that lists all operators the format has no form for."""
+        AOTInductor, `.onnx` for onnxruntime, OpenVINO and others. Options of `.pt2`:
+        `parameters_as_buffers`, parameters that the program writes become buffers, which
+        AOTInductor needs. Of `.onnx`: `opset` (20), and `drop_guards`, without the Boolean outputs
+        that say whether the capture holds. Error that lists all operators the format has no form
+        for. docs/interchange.md says more."""
         self._expect_reads_compared()
-        export(self._native, file, parameters_as_buffers)
+        export(self._native, file, options)
 
     def _expect_unchanged(self) -> None:
         changed = self._program and self._program.changed()
@@ -364,9 +377,9 @@ class Gradient:
         loss, gradients = self._native.evaluate(self._arguments.flatten(inputs, kwargs))
         return loss, dict(zip(self.names, gradients))
 
-    def export(self, file: str | pathlib.Path, *, parameters_as_buffers: bool = False) -> None:
-        """As `Capture.export`: a program that gives the loss, and a dict of the gradients."""
-        export(self._native, file, parameters_as_buffers)
+    def export(self, file: str | pathlib.Path, **options: Any) -> None:
+        """As `Capture.export`: a program that gives the loss, and the gradients."""
+        export(self._native, file, options)
 
     def source(self, backend: str = "cpp") -> str:
         return _flashlight.source_of(self.graph, _identifier(self.name) + "_gradient", backend)

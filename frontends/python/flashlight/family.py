@@ -200,9 +200,10 @@ class Family:
         it."""
         self._native.save(pathlib.Path(folder))
 
-    def export(self, file: str | pathlib.Path, *, parameters_as_buffers: bool = False) -> None:
-        """As `Capture.export`: sizes are dynamic shapes there, within the ranges that were shown."""
-        export(self._native, file, parameters_as_buffers)
+    def export(self, file: str | pathlib.Path, **options: Any) -> None:
+        """As `Capture.export`, to `.pt2`: sizes are dynamic shapes there, within the ranges that
+        were shown."""
+        export(self._native, file, options)
 
     def __str__(self) -> str:
         return self._native.text()

@@ -364,7 +364,7 @@ class RefusedTest(unittest.TestCase):
 
     def test_another_ending(self):
         captured = flashlight.trace(lambda x: x + 1, torch.ones(3))
-        self.assertIn("ends in .pt2", self.refusal(captured, "program.bin"))
+        self.assertIn("ends in .pt2 or .onnx", self.refusal(captured, "program.bin"))
 
 
 if __name__ == "__main__":

@@ -73,12 +73,23 @@ LazyTensors index_put(const Call& call, const std::vector<Type>& results) {
                      {attribute("reduction", adds ? "add" : "none")}, results[0])};
 }
 
+// ONNX has an axis per row, torch per column.
+LazyTensors nonzero(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  if (x.rank() == 0) return {};
+  const Dims& sizes = results[0].sizes;
+  const LazyTensor places =
+      onnx::call("NonZero", {x}, {}, tensor_type(DType::int64, {sizes[1], sizes[0]}));
+  return {transposed(places, {1, 0})};
+}
+
 }  // namespace
 
 void add_indexing_rows(std::vector<Row>& rows) {
   rows.insert(rows.end(), {{"aten::embedding", embedding},
                            {"aten::index_select", index_select},
                            {"aten::gather", gather},
+                           {"aten::nonzero", nonzero},
                            {"aten::index.Tensor", index},
                            {"aten::index_put", index_put}});
 }

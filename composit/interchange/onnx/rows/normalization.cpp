@@ -12,12 +12,11 @@ LazyTensors batch_norm(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "input");
   if (bool_of(call, "training") || x.rank() < 2 || !tensor_of(call, "running_mean")) return {};
   const Dims channels = {x.sizes()[1]};
-  const LazyTensor y = onnx::call(
-      "BatchNormalization",
-      {x, or_filled(tensor_of(call, "weight"), 1, x.dtype(), channels),
-       or_filled(tensor_of(call, "bias"), 0, x.dtype(), channels), tensor_of(call, "running_mean"),
-       tensor_of(call, "running_var")},
-      {attribute("epsilon", real_of(call, "eps"))}, results[0]);
+  const LazyTensor y = onnx::call("BatchNormalization",
+                                  {x, or_filled(tensor_of(call, "weight"), 1, x.dtype(), channels),
+                                   or_filled(tensor_of(call, "bias"), 0, x.dtype(), channels),
+                                   tensor_of(call, "running_mean"), tensor_of(call, "running_var")},
+                                  {attribute("epsilon", real_of(call, "eps"))}, results[0]);
   if (results.size() == 1) return {y};
   // The saved values are empty then.
   return {y, filled(0, results[1].dtype, results[1].sizes),
@@ -45,10 +44,10 @@ LazyTensors group_norm(const Call& call, const std::vector<Type>& results) {
   const int64_t groups = int_of(call, "num_groups"), channels = x.sizes().at(1);
   if (x.numel() == 0) return {};
   const Dims grouped = {x.sizes()[0], groups, x.numel() / x.sizes()[0] / groups};
-  const LazyTensor normal =
-      onnx::call("InstanceNormalization",
-                 {reshaped(x, grouped), filled(1, x.dtype(), {groups}), filled(0, x.dtype(), {groups})},
-                 {attribute("epsilon", real_of(call, "eps"))}, tensor_type(x.dtype(), grouped));
+  const LazyTensor normal = onnx::call(
+      "InstanceNormalization",
+      {reshaped(x, grouped), filled(1, x.dtype(), {groups}), filled(0, x.dtype(), {groups})},
+      {attribute("epsilon", real_of(call, "eps"))}, tensor_type(x.dtype(), grouped));
   LazyTensor y = reshaped(normal, x.sizes());
   Dims per_channel(x.sizes().size() - 1, 1);
   per_channel[0] = channels;

@@ -25,14 +25,13 @@ LazyTensors max_pool(const Call& call, const std::vector<Type>& results) {
   if (x.rank() != static_cast<int64_t>(axes) + 2 || !is_floating_point(x.dtype())) return {};
   std::vector<int64_t> kernel = ints_of(call, "kernel_size"), stride = ints_of(call, "stride");
   if (stride.empty()) stride = kernel;
-  const LazyTensors made = calls(
-      "MaxPool", {x},
-      {attribute("kernel_shape", per_axis(kernel, axes)),
-       attribute("strides", per_axis(stride, axes)),
-       attribute("pads", both_sides(ints_of(call, "padding"), axes)),
-       attribute("dilations", per_axis(ints_of(call, "dilation"), axes)),
-       attribute("ceil_mode", bool_of(call, "ceil_mode") ? 1 : 0)},
-      {results[0], tensor_type(DType::int64, results[0].sizes)});
+  const LazyTensors made = calls("MaxPool", {x},
+                                 {attribute("kernel_shape", per_axis(kernel, axes)),
+                                  attribute("strides", per_axis(stride, axes)),
+                                  attribute("pads", both_sides(ints_of(call, "padding"), axes)),
+                                  attribute("dilations", per_axis(ints_of(call, "dilation"), axes)),
+                                  attribute("ceil_mode", bool_of(call, "ceil_mode") ? 1 : 0)},
+                                 {results[0], tensor_type(DType::int64, results[0].sizes)});
   if (results.size() == 1) return {made[0]};
   // ONNX counts places through all of the tensor, torch within a plane.
   double plane = 1;
@@ -44,7 +43,8 @@ template <size_t axes>
 LazyTensors average_pool(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "self");
   const bool divisor = axes > 1 && !call["divisor_override"].is_none();
-  if (x.rank() != static_cast<int64_t>(axes) + 2 || divisor || bool_of(call, "ceil_mode")) return {};
+  if (x.rank() != static_cast<int64_t>(axes) + 2 || divisor || bool_of(call, "ceil_mode"))
+    return {};
   std::vector<int64_t> kernel = ints_of(call, "kernel_size"), stride = ints_of(call, "stride");
   if (stride.empty()) stride = kernel;
   return {onnx::call("AveragePool", {x},
@@ -71,10 +71,10 @@ LazyTensors adaptive_average(const Call& call, const std::vector<Type>& results)
   }
   if (to_one) return {reduced("ReduceMean", x, reduced_axes, true)};
   if (first != 2) return {};
-  return {onnx::call("AveragePool", {x},
-                     {attribute("kernel_shape", int_list(kernel)),
-                      attribute("strides", int_list(kernel))},
-                     results[0])};
+  return {onnx::call(
+      "AveragePool", {x},
+      {attribute("kernel_shape", int_list(kernel)), attribute("strides", int_list(kernel))},
+      results[0])};
 }
 
 // The pixel at floor(i * in / out).

@@ -45,8 +45,7 @@ LazyTensors linear(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& bias = tensor_of(call, "bias");
   if (!is_floating_point(x.dtype()) || weight.rank() != 2 || x.rank() == 0) return {};
   if (x.rank() == 2) return {gemm(x, weight, bias, true, 1, 1, results[0])};
-  const LazyTensor y =
-      onnx::call("MatMul", {x, transposed(weight, {1, 0})}, {}, results[0]);
+  const LazyTensor y = onnx::call("MatMul", {x, transposed(weight, {1, 0})}, {}, results[0]);
   return {bias ? binary("Add", y, bias) : y};
 }
 

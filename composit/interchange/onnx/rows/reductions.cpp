@@ -23,8 +23,7 @@ template <const char* op>
 LazyTensors of_truth(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "self");
   const LazyTensor truth = cast_to(cast_to(x, DType::bool_), DType::int32);
-  const LazyTensor value =
-      reduced(op, truth, axes_of(call, "dim", x), bool_of(call, "keepdim"));
+  const LazyTensor value = reduced(op, truth, axes_of(call, "dim", x), bool_of(call, "keepdim"));
   return {cast_to(value, results[0].dtype)};
 }
 
@@ -32,9 +31,9 @@ LazyTensors prod(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "self");
   if (x.rank() == 0) return {};
   const DType dtype = results[0].dtype;
-  return {cast_to(reduced("ReduceProd", widened(x, dtype), {axis_of(call, "dim", x)},
-                          bool_of(call, "keepdim")),
-                  dtype)};
+  return {cast_to(
+      reduced("ReduceProd", widened(x, dtype), {axis_of(call, "dim", x)}, bool_of(call, "keepdim")),
+      dtype)};
 }
 
 LazyTensor arg(const char* op, const LazyTensor& x, int64_t axis, bool keep, const Type& result) {
@@ -67,8 +66,8 @@ LazyTensors cumsum(const Call& call, const std::vector<Type>& results) {
   const DType dtype = results[0].dtype;
   const LazyTensor axis = number(static_cast<double>(axis_of(call, "dim", x)), DType::int64);
   const LazyTensor wide = widened(x, dtype);
-  return {cast_to(
-      onnx::call("CumSum", {wide, axis}, {}, tensor_type(wide.dtype(), x.sizes())), dtype)};
+  return {
+      cast_to(onnx::call("CumSum", {wide, axis}, {}, tensor_type(wide.dtype(), x.sizes())), dtype)};
 }
 
 LazyTensors topk(const Call& call, const std::vector<Type>& results) {

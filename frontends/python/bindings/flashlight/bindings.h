@@ -64,4 +64,11 @@ void write_pt2(const Captured& captured, const std::filesystem::path& file,
   save_pt2(captured, file, {.parameters_as_buffers = parameters_as_buffers});
 }
 
+// The same as an ONNX model.
+template <class Captured>
+void write_onnx(const Captured& captured, const std::filesystem::path& file, int opset,
+                bool drop_guards) {
+  save_onnx(captured, file, {.opset = opset, .drop_guards = drop_guards});
+}
+
 }  // namespace flashlight::python
