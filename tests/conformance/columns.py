@@ -190,7 +190,10 @@ def pt2(subject):
         capture = subject.capture(case)
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "program.pt2"
-            capture.export(file)
+            try:
+                capture.export(file)
+            except flashlight.Error as error:
+                return " ".join(str(error).replace(f" {file}:", "").split())[:300]
             module = torch.export.load(file).module()
         return _differing_replay(subject, case, module)
 

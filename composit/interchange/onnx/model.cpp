@@ -100,6 +100,7 @@ class ModelWriter {
 
   Model run(const std::string& name) {
     name_inputs();
+    name_outputs();
     add_nodes();
     add_outputs();
     graph_.text(field::graph_name, name);
@@ -208,7 +209,8 @@ class ModelWriter {
     for (uint32_t i = 0; i < node.outputs().size(); ++i) {
       const LazyTensor output{pointer, i};
       message.text(field::node_output, name_of(output));
-      graph_.message(field::value_info, value_info(name_of(output), output.type()));
+      if (!outputs_.contains(name_of(output)))
+        graph_.message(field::value_info, value_info(name_of(output), output.type()));
     }
     const std::string_view scope = node.annotation("scope"), source = node.annotation("source");
     std::string path(scope);
@@ -229,27 +231,46 @@ class ModelWriter {
 
   // ---- outputs ----------------------------------------------------------------------------------
 
-  // Under a name of its own: a value may be given twice, and an input may be a result.
-  void add_output(const std::string& wanted, const LazyTensor& value) {
-    const std::string name = new_name(wanted);
-    Message identity;
-    identity.text(field::node_input, name_of(value));
-    identity.text(field::node_output, name);
-    identity.text(field::node_name, unused_name("Identity", node_names_));
-    identity.text(field::op_type, "Identity");
-    graph_.message(field::node, identity);
-    graph_.message(field::output, value_info(name, value.type()));
-  }
-
-  void add_outputs() {
+  // The outputs of the model by name: results, what is written, guards.
+  std::vector<std::pair<std::string, LazyTensor>> model_outputs() const {
+    std::vector<std::pair<std::string, LazyTensor>> all;
     const LazyTensors& outputs = graph().outputs();
     const size_t results = outputs.size() - lowered_.guards.size();
     for (size_t i = 0; i < results; ++i)
-      if (outputs[i]) add_output("output_" + std::to_string(i), outputs[i]);
+      if (outputs[i]) all.emplace_back("output_" + std::to_string(i), outputs[i]);
     for (const Mutation& mutation : graph().mutations())
-      add_output(input_name(*mutation.target.node) + ".written", mutation.value);
+      all.emplace_back(input_name(*mutation.target.node) + ".written", mutation.value);
     for (size_t i = results; i < outputs.size() && !options_.drop_guards; ++i)
-      add_output("guard_" + std::to_string(i - results), outputs[i]);
+      all.emplace_back("guard_" + std::to_string(i - results), outputs[i]);
+    return all;
+  }
+
+  // A value that a node makes has the name of the output that it is.
+  void name_outputs() {
+    for (auto& [name, value] : model_outputs()) {
+      const bool made = !is_input(*value.node) && value.node->op() != ops::kConstant;
+      if (made && !names_.contains({value.node.get(), value.index}))
+        outputs_.insert(names_[{value.node.get(), value.index}] = new_name(name));
+    }
+  }
+
+  // What is given twice, or is an input, is copied.
+  void add_outputs() {
+    std::set<std::string> given;
+    for (const auto& [wanted, value] : model_outputs()) {
+      std::string name = name_of(value);
+      const bool made = !is_input(*value.node) && value.node->op() != ops::kConstant;
+      if (!made || !given.insert(name).second) {
+        Message identity;
+        identity.text(field::node_input, name);
+        name = new_name(wanted);
+        identity.text(field::node_output, name);
+        identity.text(field::node_name, unused_name("Identity", node_names_));
+        identity.text(field::op_type, "Identity");
+        graph_.message(field::node, identity);
+      }
+      graph_.message(field::output, value_info(name, value.type()));
+    }
   }
 
   const Lowered& lowered_;
@@ -258,7 +279,7 @@ class ModelWriter {
   const OnnxOptions& options_;
   const Names printed_;
   std::map<std::pair<const Node*, uint32_t>, std::string> names_;
-  std::set<std::string> taken_, node_names_;
+  std::set<std::string> taken_, node_names_, outputs_;
   Message graph_;
   std::vector<External> data_;
   std::map<std::pair<const std::byte*, std::string>, uint64_t> offsets_;

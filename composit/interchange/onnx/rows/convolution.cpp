@@ -3,23 +3,28 @@
 namespace composit::onnx {
 namespace {
 
-// Padding before and behind, the same on both sides.
-List both_sides(const std::vector<int64_t>& padding) {
-  std::vector<int64_t> pads = padding;
-  pads.insert(pads.end(), padding.begin(), padding.end());
-  return int_list(pads);
+// One number stands for all axes.
+std::vector<int64_t> per_axis(const Call& call, std::string_view name, size_t axes) {
+  std::vector<int64_t> values = ints_of(call, name);
+  if (values.size() == 1) values.resize(axes, values[0]);
+  return values;
 }
 
 LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
   const LazyTensor &x = tensor_of(call, "input"), &weight = tensor_of(call, "weight");
   if (x.rank() != weight.rank() || !is_floating_point(x.dtype())) return {};  // without a batch
   const bool transposed = bool_of(call, "transposed");
-  Attributes attributes = {attribute("strides", int_list(ints_of(call, "stride"))),
-                           attribute("pads", both_sides(ints_of(call, "padding"))),
-                           attribute("dilations", int_list(ints_of(call, "dilation"))),
+  const auto list = [&](std::string_view name) {
+    return per_axis(call, name, x.sizes().size() - 2);
+  };
+  std::vector<int64_t> pads = list("padding");  // before, then behind
+  const std::vector<int64_t> behind = pads;
+  pads.insert(pads.end(), behind.begin(), behind.end());
+  Attributes attributes = {attribute("strides", int_list(list("stride"))),
+                           attribute("pads", int_list(pads)),
+                           attribute("dilations", int_list(list("dilation"))),
                            attribute("group", int_of(call, "groups"))};
-  if (transposed)
-    attributes.push_back(attribute("output_padding", int_list(ints_of(call, "output_padding"))));
+  if (transposed) attributes.push_back(attribute("output_padding", int_list(list("output_padding"))));
   LazyTensors operands = {x, weight};
   if (const LazyTensor& bias = tensor_of(call, "bias")) operands.push_back(bias);
   return {onnx::call(transposed ? "ConvTranspose" : "Conv", operands, std::move(attributes),

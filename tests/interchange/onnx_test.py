@@ -1,0 +1,152 @@
+"""Captures as ONNX models: onnx's checker takes them, and onnxruntime and OpenVINO give what torch gives.
+
+The other side lives in an environment of its own, FLASHLIGHT_INTERCHANGE_PYTHON (`./dev interchange`
+makes it); without it the test is skipped."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "frontends/python"))
+
+import no_looks  # before flashlight
+import numpy as np
+import torch
+import transformers
+
+import flashlight
+from agreement import leaves
+from flashlight.structure import flatten
+
+PYTHON = os.environ.get("FLASHLIGHT_INTERCHANGE_PYTHON", "")
+SKIPPED = 77
+# Of the largest element; both engines sum in other orders.
+CLOSE = {"onnxruntime": 1e-5, "openvino": 2e-5}
+
+
+def network():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3, padding=1), torch.nn.BatchNorm2d(8),
+                               torch.nn.SiLU(), torch.nn.MaxPool2d(2), torch.nn.GroupNorm(2, 8),
+                               torch.nn.Upsample(scale_factor=2), torch.nn.AdaptiveAvgPool2d(2),
+                               torch.nn.Flatten(), torch.nn.Linear(32, 6), torch.nn.LayerNorm(6),
+                               torch.nn.GELU(), torch.nn.Softmax(1))
+
+
+class OnnxTest(unittest.TestCase):
+    """Each model is run by one process of the other side."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def results(self, captured, arguments, keywords=None, **options):
+        """By engine, the outputs by name."""
+        folder = pathlib.Path(self.folder.name)
+        captured.export(folder / "model.onnx", **options)
+        nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
+        names = [n["name"] for n in nodes if n["kind"] == "user_input"]
+        tensors, _ = flatten((tuple(arguments), keywords or {}), "arguments")
+        np.savez(folder / "model.npz", **{n: t.detach().numpy() for n, t in zip(names, tensors)})
+        subprocess.run([PYTHON, HERE / "run_onnx.py", folder], check=True)
+        return {engine: dict(np.load(folder / f"model.{engine}.npz")) for engine in CLOSE}
+
+    def assert_close(self, results, expected):
+        for engine, received in results.items():
+            for number, tensor in enumerate(leaves(expected)):
+                theirs, torchs = received[f"output_{number}"], tensor.detach().numpy()
+                self.assertEqual(theirs.shape, torchs.shape)
+                worst = np.abs(theirs.astype(np.float64) - torchs).max() if torchs.size else 0
+                self.assertLessEqual(worst, CLOSE[engine] * np.abs(torchs).max(), (engine, number))
+
+    @torch.no_grad()
+    def agrees(self, program, arguments, others, keywords=None):
+        captured = flashlight.trace(program, *arguments, **(keywords or {}))
+        results = self.results(captured, others, keywords)
+        self.assert_close(results, program(*others, **(keywords or {})))
+        return results
+
+    def test_layers_of_pictures(self):
+        model = network().eval()
+        self.agrees(model, [torch.randn(2, 3, 16, 16)], [torch.randn(2, 3, 16, 16)])
+
+    def test_bert(self):
+        model = transformers.BertModel(transformers.BertConfig(num_hidden_layers=2)).eval()
+        ids, others = (torch.randint(1, 99, (2, 12)) for _ in range(2))
+        results = self.agrees(model, [ids], [others], {"attention_mask": torch.ones(2, 12).long()})
+        for received in results.values():
+            guards = [v for n, v in received.items() if n.startswith("guard_")]
+            self.assertTrue(all(map(bool, guards)))
+
+    def test_gpt2_with_its_cache(self):
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(
+            n_layer=2, n_embd=64, n_head=4, vocab_size=99)).eval()
+
+        def step(token, *past):
+            cache = transformers.DynamicCache.from_legacy_cache(
+                tuple(zip(past[0::2], past[1::2])))
+            result = model(token, past_key_values=cache)
+            return result.logits, result.past_key_values.to_legacy_cache()
+
+        def inputs():
+            return [torch.randint(0, 99, (1, 1)), *(torch.randn(1, 4, 7, 16) for _ in range(4))]
+
+        self.agrees(step, inputs(), inputs())
+
+    def test_a_gradient(self):
+        """Which torch's exporter cannot write."""
+        model = network()[:7]
+        head = torch.nn.Linear(32, 3)
+
+        def loss(x, target):
+            return torch.nn.functional.cross_entropy(head(model(x).flatten(1)), target)
+
+        x, target = torch.randn(2, 3, 16, 16), torch.tensor([2, 0])
+        model.eval()
+        gradient = flashlight.trace(loss, x, target).grad()
+        results = self.results(gradient, [x, target])
+        value = loss(x, target)
+        value.backward()
+        parameters = dict(head.named_parameters()) | dict(model.named_parameters())
+        for engine, received in results.items():
+            self.assertLess(abs(received["output_0"] - value.item()), 1e-5)
+            for number, name in enumerate(gradient.names):
+                [own] = [p for n, p in [*head.named_parameters(prefix="head"),
+                                        *model.named_parameters(prefix="model")]
+                         if name.endswith(n) or n.endswith(name)][:1]
+                theirs = received[f"output_{number + 1}"]
+                worst = np.abs(theirs - own.grad.numpy()).max()
+                self.assertLess(worst, 1e-4 * own.grad.abs().max().item(), (engine, name))
+
+    def test_guards_say_whether_the_model_holds(self):
+        def program(x):
+            return x + 1 if x.sum() > 0 else x - 1
+
+        captured = flashlight.trace(program, torch.ones(3))
+        for sign in (1, -1):
+            for received in self.results(captured, [sign * torch.ones(3)]).values():
+                self.assertEqual(bool(received["guard_0"]), sign > 0)
+        for received in self.results(captured, [torch.ones(3)], drop_guards=True).values():
+            self.assertEqual(list(received), ["output_0"])
+
+    def test_what_is_written_is_an_output(self):
+        def program(x, y):
+            x.mul_(2).add_(y)
+            return x.sum()
+
+        x, y = torch.randn(3), torch.randn(3)
+        results = self.results(flashlight.trace(program, torch.ones(3), torch.ones(3)), [x, y])
+        for received in results.values():
+            np.testing.assert_allclose(received["input_0.written"], (2 * x + y).numpy(), rtol=1e-6)
+
+
+if __name__ == "__main__":
+    if not PYTHON or not pathlib.Path(PYTHON).exists():
+        print("FLASHLIGHT_INTERCHANGE_PYTHON names no Python: skipped")
+        sys.exit(SKIPPED)
+    unittest.main()
