@@ -131,7 +131,7 @@ class Lowering {
         if (const auto parts = parts_of(*now))
           replacement = Replacement{.outputs = in_place_of(*now, *parts)};
       } catch (const UserError& error) {
-        refusals_.add(node, {}, error.what());
+        refusals_.add(node, around_, error.what());
       }
       return replacement;
     });
@@ -142,19 +142,16 @@ class Lowering {
     if (auto named = by_row(node)) return named;
     const std::string op = node.op().str();
     if (defining_.contains(op)) throw UserError("ONNX has no operators for it");
+    std::optional<Graph> parts = interchange::definition_of(node);
+    if (!parts) parts = body_of(node);
+    if (!parts) throw UserError("ONNX has no operator for it, and composit no definition");
+    const interchange::Origin before = around_;
+    around_ = interchange::origin_of(node, around_);
     defining_.insert(op);
-    const auto forget = [&] { defining_.erase(op); };
-    try {
-      std::optional<Graph> parts = interchange::definition_of(node);
-      if (!parts) parts = body_of(node);
-      if (!parts) throw UserError("ONNX has no operator for it, and composit no definition");
-      Graph result = lowered(*parts);
-      forget();
-      return result;
-    } catch (...) {
-      forget();
-      throw;
-    }
+    Graph result = lowered(*parts);  // refusals are gathered, not thrown
+    defining_.erase(op);
+    around_ = before;
+    return result;
   }
 
   std::optional<Graph> by_row(const Node& node) {
@@ -177,7 +174,8 @@ class Lowering {
 
   interchange::Refusals refusals_;
   std::vector<std::string> guards_;
-  std::set<std::string> defining_;
+  std::set<std::string> defining_;  // operations whose definitions are being written
+  interchange::Origin around_;      // of the outermost of them
 };
 
 }  // namespace
