@@ -173,7 +173,11 @@ GraphWriter::Value GraphWriter::value_of(const LazyTensor& tensor, const Frame& 
 }
 
 std::string GraphWriter::tensor_name(const Value& value) {
-  return value.number ? name_of(value.number.node->attribute("value").as<Array>()) : value.name;
+  if (!value.number) return value.name;
+  const Node& constant = *value.number.node;
+  if (const NodeFormulas* formulas = formulas_of(constant); formulas && !formulas->empty())
+    throw UserError("it uses a tensor that was made of a size");
+  return name_of(constant.attribute("value").as<Array>());
 }
 
 std::string GraphWriter::shown(const Value& value) {
@@ -211,13 +215,12 @@ Json GraphWriter::tensor_argument(const Schema& schema, const Call& call, const 
   const Value written = value_of(tensor, frame);
   if (!written.number) return tensor_json(no_grad ? tensor_name(written) : shown(written));
   const Node& constant = *written.number.node;
+  if (!is_wrapped_number(written.number)) return tensor_json(tensor_name(written));
   const NodeFormulas* formulas = formulas_of(constant);
   if (formulas != nullptr && !formulas->empty()) {
-    if (!is_wrapped_number(written.number) || !takes_numbers(schema.name))
-      throw UserError("it uses a tensor that was made of a size");
+    if (!takes_numbers(schema.name)) throw UserError("it uses a tensor that was made of a size");
     return integer_of(formulas->at(0).formula, frame, origin);
   }
-  if (!is_wrapped_number(written.number)) return tensor_json(tensor_name(written));
   if (takes_numbers(schema.name)) return number_json(value_of_number(written.number));
   const Array& number = constant.attribute("value").as<Array>();
   return tensor_json(name_of(typed_number(number, call.tensors())));

@@ -224,6 +224,15 @@ class FamilyTest(unittest.TestCase):
             (x,), _ = inputs(rows)
             self.assertTrue(same_bits(module(x), program(x)))
 
+    def test_a_tensor_that_was_made_of_a_size_is_refused(self):
+        def program(x):
+            return torch.cat([x.long(), torch.tensor([x.shape[0]])])
+
+        family = flashlight.trace_family(program, lambda n: ((torch.randn(n),), {}),
+                                         sizes={"n": (2, 9)})
+        with self.assertRaisesRegex(flashlight.Error, "made of a size"):
+            exported(family)
+
     def test_tools_decompose_it(self):
         module = exported(self.family).run_decompositions().module()
         arguments, _ = self.inputs(4, 8)

@@ -4,7 +4,7 @@ namespace composit::onnx {
 namespace {
 
 // One number stands for all axes.
-std::vector<int64_t> per_axis(const Call& call, std::string_view name, size_t axes) {
+std::vector<int64_t> list_of(const Call& call, std::string_view name, size_t axes) {
   std::vector<int64_t> values = ints_of(call, name);
   if (values.size() == 1) values.resize(axes, values[0]);
   return values;
@@ -15,7 +15,7 @@ LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
   if (x.rank() != weight.rank() || !is_floating_point(x.dtype())) return {};  // without a batch
   const bool transposed = bool_of(call, "transposed");
   const auto list = [&](std::string_view name) {
-    return per_axis(call, name, x.sizes().size() - 2);
+    return list_of(call, name, x.sizes().size() - 2);
   };
   std::vector<int64_t> pads = list("padding");  // before, then behind
   const std::vector<int64_t> behind = pads;

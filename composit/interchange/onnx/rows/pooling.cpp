@@ -5,17 +5,25 @@
 namespace composit::onnx {
 namespace {
 
-List both_sides(const std::vector<int64_t>& padding, size_t axes) {
-  std::vector<int64_t> one = padding;
-  if (one.size() == 1) one.resize(axes, padding[0]);
-  std::vector<int64_t> pads = one;
-  pads.insert(pads.end(), one.begin(), one.end());
+// Padding before and behind, the same on both sides.
+List both_sides(const std::vector<int64_t>& padding) {
+  std::vector<int64_t> pads = padding;
+  pads.insert(pads.end(), padding.begin(), padding.end());
   return int_list(pads);
 }
 
-List per_axis(std::vector<int64_t> values, size_t axes) {
+// One number stands for all axes.
+std::vector<int64_t> per_axis(std::vector<int64_t> values, size_t axes) {
   if (values.size() == 1) values.resize(axes, values[0]);
-  return int_list(values);
+  return values;
+}
+
+// The number of windows by ONNX's rule. Where it rounds up, torch leaves out a window that begins
+// behind the padded picture.
+int64_t windows(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64_t dilation,
+                bool ceil) {
+  const int64_t room = size + 2 * pad - dilation * (kernel - 1) - 1;
+  return (ceil ? (room + stride - 1) / stride : room / stride) + 1;
 }
 
 // With a batch axis, which ONNX asks for.
@@ -23,15 +31,22 @@ template <size_t axes>
 LazyTensors max_pool(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "self");
   if (x.rank() != static_cast<int64_t>(axes) + 2 || !is_floating_point(x.dtype())) return {};
-  std::vector<int64_t> kernel = ints_of(call, "kernel_size"), stride = ints_of(call, "stride");
+  const std::vector<int64_t> kernel = per_axis(ints_of(call, "kernel_size"), axes);
+  const std::vector<int64_t> padding = per_axis(ints_of(call, "padding"), axes);
+  const std::vector<int64_t> dilation = per_axis(ints_of(call, "dilation"), axes);
+  std::vector<int64_t> stride = per_axis(ints_of(call, "stride"), axes);
   if (stride.empty()) stride = kernel;
-  const LazyTensors made = calls("MaxPool", {x},
-                                 {attribute("kernel_shape", per_axis(kernel, axes)),
-                                  attribute("strides", per_axis(stride, axes)),
-                                  attribute("pads", both_sides(ints_of(call, "padding"), axes)),
-                                  attribute("dilations", per_axis(ints_of(call, "dilation"), axes)),
-                                  attribute("ceil_mode", bool_of(call, "ceil_mode") ? 1 : 0)},
-                                 {results[0], tensor_type(DType::int64, results[0].sizes)});
+  const bool ceil = bool_of(call, "ceil_mode");
+  for (size_t i = 0; i < axes; ++i)
+    if (windows(x.sizes()[i + 2], kernel[i], stride[i], padding[i], dilation[i], ceil) !=
+        results[0].sizes[i + 2])
+      return {};
+  const LazyTensors made = calls(
+      "MaxPool", {x},
+      {attribute("kernel_shape", int_list(kernel)), attribute("strides", int_list(stride)),
+       attribute("pads", both_sides(padding)), attribute("dilations", int_list(dilation)),
+       attribute("ceil_mode", ceil ? 1 : 0)},
+      {results[0], tensor_type(DType::int64, results[0].sizes)});
   if (results.size() == 1) return {made[0]};
   // ONNX counts places through all of the tensor, torch within a plane.
   double plane = 1;
@@ -45,12 +60,13 @@ LazyTensors average_pool(const Call& call, const std::vector<Type>& results) {
   const bool divisor = axes > 1 && !call["divisor_override"].is_none();
   if (x.rank() != static_cast<int64_t>(axes) + 2 || divisor || bool_of(call, "ceil_mode"))
     return {};
-  std::vector<int64_t> kernel = ints_of(call, "kernel_size"), stride = ints_of(call, "stride");
+  const std::vector<int64_t> kernel = per_axis(ints_of(call, "kernel_size"), axes);
+  std::vector<int64_t> stride = per_axis(ints_of(call, "stride"), axes);
   if (stride.empty()) stride = kernel;
   return {onnx::call("AveragePool", {x},
-                     {attribute("kernel_shape", per_axis(kernel, axes)),
-                      attribute("strides", per_axis(stride, axes)),
-                      attribute("pads", both_sides(ints_of(call, "padding"), axes)),
+                     {attribute("kernel_shape", int_list(kernel)),
+                      attribute("strides", int_list(stride)),
+                      attribute("pads", both_sides(per_axis(ints_of(call, "padding"), axes))),
                       attribute("count_include_pad", bool_of(call, "count_include_pad") ? 1 : 0)},
                      results[0])};
 }
