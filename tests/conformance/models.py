@@ -4,6 +4,7 @@ compiles the captures, and compares with torch.
 
     models.py                   all; writes docs/models.md
     models.py llama swin        these
+    models.py --column pt2      this alone; writes no page
 
 Each model is examined in a process of its own, so that one that crashes or hangs is a failure of that
 model. Fails where one does that docs/models.md does not name.
@@ -36,6 +37,7 @@ COLUMNS = {
     "family": "a family of sizes",
     "pt2": "exported to .pt2",
     "pt2_family": "the family exported",
+    "onnx": "in onnxruntime",
 }
 
 
@@ -43,6 +45,9 @@ COLUMNS = {
 # logarithm that torch's backward kernel begins with, and the gradients are that many times too large.
 _OTHER_KERNEL = "as by torch's math kernel; its flash kernel differs from that"
 
+
+# Of the largest element: as far as kernels that sum in another order may be from torch's.
+_CLOSE = 1e-4
 
 # Never known: a family is right or refused.
 _WRONG = "WRONG"
@@ -162,6 +167,26 @@ class Examination:
         return self._wrong_export(family, [self._original.inputs(1, **some) for some in sizes],
                                   family)
 
+    def onnx(self):
+        """onnxruntime gives the model's numbers, and each guard holds."""
+        import flashlight
+        import onnx_engines
+        import torch
+        from agreement import leaves
+
+        arguments, keywords = self._others, self._other_keywords
+        with torch.no_grad():
+            expected = leaves(self._original.call(*arguments, **keywords))
+            try:
+                received = onnx_engines.run(self._captured, arguments, keywords, ["onnxruntime"])
+            except flashlight.Error as error:
+                return "[onnx] " + str(error).split(".onnx: ", 1)[1]
+        received = received["onnxruntime"]
+        if not all(bool(v) for name, v in received.items() if name.startswith("guard_")):
+            return "a guard does not hold"
+        times = onnx_engines.times_off(received, expected)
+        return "" if times <= _CLOSE else f"{times:.1e} of the largest element off"
+
     def _wrong_export(self, captured, calls, program):
         import tempfile
 
@@ -266,7 +291,14 @@ def _above_least(ranges, steps):
             for name, (low, _, *step) in ranges.items()}  # fmt: skip
 
 
-def examine(name):
+def columns_here():
+    """All but those whose programs are not installed."""
+    import onnx_engines
+
+    return [column for column in COLUMNS if column != "onnx" or onnx_engines.PYTHON]
+
+
+def examine(name, columns):
     """What is wrong by column, a line of JSON for each."""
 
     def say(column, wrong):
@@ -276,7 +308,7 @@ def examine(name):
         examination = Examination(name)
     except Exception as error:
         return say("captured", _reason(error))
-    for column in COLUMNS:
+    for column in columns:
         try:
             say(column, getattr(examination, column)())
         except Exception as error:
@@ -290,12 +322,13 @@ def _reason(error):
 # ---- all models ---------------------------------------------------------------------------------
 
 
-def examine_in_worker(name, timeout):
+def examine_in_worker(name, columns, timeout):
     """Column -> what is wrong."""
     start = time.monotonic()
     try:
         process = subprocess.run(
-            [sys.executable, __file__, "--worker", name], timeout=timeout, text=True,
+            [sys.executable, __file__, "--worker", name,
+             *(word for column in columns for word in ("--column", column))], timeout=timeout, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env=os.environ | {"OMP_NUM_THREADS": "1", "TORCH_CPP_LOG_LEVEL": "ERROR"})  # fmt: skip
         output, end = process.stdout, f"the process ended with {process.returncode}"
@@ -307,7 +340,7 @@ def examine_in_worker(name, timeout):
             answer = json.loads(line)
             wrong[answer["column"]] = answer["wrong"]
     if "captured" not in wrong:
-        for column in COLUMNS:
+        for column in columns:
             wrong.setdefault(column, end)
     failed = [column for column, why in wrong.items() if fails(why)]
     print(f"{name}: {'fails: ' + ', '.join(failed) if failed else 'passes'} "
@@ -321,9 +354,9 @@ def fails(why):
     return bool(why) and why != _OTHER_KERNEL
 
 
-def page(results):
+def page(results, columns):
     """The table of docs/models.md, and what fails."""
-    passed = {c: sum(not fails(w.get(c, c)) for w in results.values()) for c in COLUMNS}
+    passed = {c: sum(not fails(w.get(c, c)) for w in results.values()) for c in columns}
     lines = [
         "# Models",
         "",
@@ -336,11 +369,12 @@ def page(results):
         "the length of texts, height and width of pictures, samples of sounds where the model takes others",
         "than those of its configuration. One that is refused names the node; `WRONG` would be a defect.",
         "Exported: `torch.export.load(file).module()` has the bits of the model on other inputs, and the",
-        "family's file those of the family at three sizes.",
+        "family's file those of the family at three sizes. In onnxruntime: on other inputs, within 1e-4",
+        "of the largest element.",
         "",
-        f"| {len(results)} architectures | " + " | ".join(COLUMNS.values()) + " |",
-        "|---|" + "---|" * len(COLUMNS),
-        "| pass | " + " | ".join(str(passed[c]) for c in COLUMNS) + " |",
+        f"| {len(results)} architectures | " + " | ".join(COLUMNS[c] for c in columns) + " |",
+        "|---|" + "---|" * len(columns),
+        "| pass | " + " | ".join(str(passed[c]) for c in columns) + " |",
         "",
         "## Pass in all",
         "",
@@ -376,12 +410,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="of an architecture; default: all")
     parser.add_argument("--worker", metavar="NAME", help=argparse.SUPPRESS)
+    parser.add_argument("--column", action="append", choices=list(COLUMNS), help="may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=int, default=900, help="seconds per model")
     parser.add_argument("--page", type=pathlib.Path, default=_PAGE, help="written after all")
     given = parser.parse_args()
+    columns = given.column or columns_here()
     if given.worker:
-        return examine(given.worker)
+        return examine(given.worker, columns)
     import architectures
 
     unknown = set(given.names) - set(architectures.NAMES)
@@ -391,10 +427,10 @@ def main():
     names = given.names or architectures.NAMES
     known = _PAGE.read_text() if _PAGE.exists() else ""
     with concurrent.futures.ThreadPoolExecutor(given.jobs) as workers:
-        found = workers.map(lambda name: examine_in_worker(name, given.timeout), names)
+        found = workers.map(lambda name: examine_in_worker(name, columns, given.timeout), names)
         results = dict(zip(names, found))
-    if not given.names:
-        given.page.write_text(page(results))
+    if not given.names and not given.column:
+        given.page.write_text(page(results, columns))
     new = [_key(name, column) for name, wrong in results.items()
            for column, why in wrong.items()
            if fails(why) and (why.startswith(_WRONG)

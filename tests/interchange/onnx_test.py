@@ -1,13 +1,9 @@
 """Captures as ONNX models: onnx's checker takes them, and onnxruntime and OpenVINO give what torch gives.
 
-The other side lives in an environment of its own, FLASHLIGHT_INTERCHANGE_PYTHON (`./dev interchange`
-makes it); without it the test is skipped."""
+The other side lives in an environment of its own (onnx_engines.py), without which the test is skipped."""
 
-import os
 import pathlib
-import subprocess
 import sys
-import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -19,10 +15,9 @@ import torch
 import transformers
 
 import flashlight
+import onnx_engines
 from agreement import leaves
-from flashlight.structure import flatten
 
-PYTHON = os.environ.get("FLASHLIGHT_INTERCHANGE_PYTHON", "")
 SKIPPED = 77
 # Of the largest element; both engines sum in other orders.
 CLOSE = {"onnxruntime": 1e-5, "openvino": 2e-5}
@@ -42,27 +37,14 @@ class OnnxTest(unittest.TestCase):
 
     def setUp(self):
         torch.manual_seed(1)
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
 
     def results(self, captured, arguments, keywords=None, **options):
-        """By engine, the outputs by name."""
-        folder = pathlib.Path(self.folder.name)
-        captured.export(folder / "model.onnx", **options)
-        nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
-        names = [n["name"] for n in nodes if n["kind"] == "user_input"]
-        tensors, _ = flatten((tuple(arguments), keywords or {}), "arguments")
-        np.savez(folder / "model.npz", **{n: t.detach().numpy() for n, t in zip(names, tensors)})
-        subprocess.run([PYTHON, HERE / "run_onnx.py", folder], check=True)
-        return {engine: dict(np.load(folder / f"model.{engine}.npz")) for engine in CLOSE}
+        return onnx_engines.run(captured, arguments, keywords or {}, list(CLOSE), **options)
 
     def assert_close(self, results, expected):
         for engine, received in results.items():
-            for number, tensor in enumerate(leaves(expected)):
-                theirs, torchs = received[f"output_{number}"], tensor.detach().numpy()
-                self.assertEqual(theirs.shape, torchs.shape)
-                worst = np.abs(theirs.astype(np.float64) - torchs).max() if torchs.size else 0
-                self.assertLessEqual(worst, CLOSE[engine] * np.abs(torchs).max(), (engine, number))
+            self.assertLessEqual(onnx_engines.times_off(received, leaves(expected)), CLOSE[engine],
+                                 engine)
 
     @torch.no_grad()
     def agrees(self, program, arguments, others, keywords=None):
@@ -146,7 +128,7 @@ class OnnxTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not PYTHON or not pathlib.Path(PYTHON).exists():
-        print("FLASHLIGHT_INTERCHANGE_PYTHON names no Python: skipped")
+    if not onnx_engines.PYTHON:
+        print("skipped: ./dev interchange makes what this needs")
         sys.exit(SKIPPED)
     unittest.main()

@@ -1,9 +1,9 @@
 """Runs ONNX models in onnxruntime and OpenVINO, in an environment that has them.
 
-    run_onnx.py FOLDER
+    run_onnx.py FOLDER ENGINE...
 
-FOLDER/NAME.onnx with FOLDER/NAME.npz, its inputs by name, gives FOLDER/NAME.onnxruntime.npz and
-FOLDER/NAME.openvino.npz, the outputs by name. onnx's checker has to accept the model.
+FOLDER/NAME.onnx with FOLDER/NAME.npz, its inputs by name, gives FOLDER/NAME.ENGINE.npz, the outputs
+by name; an engine is onnxruntime or openvino. onnx's checker has to accept the model.
 """
 
 import pathlib
@@ -11,11 +11,11 @@ import sys
 
 import numpy as np
 import onnx
-import onnxruntime
-import openvino
 
 
 def run_onnxruntime(file, inputs):
+    import onnxruntime
+
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
@@ -24,14 +24,17 @@ def run_onnxruntime(file, inputs):
 
 
 def run_openvino(file, inputs):
+    import openvino
+
     graph = onnx.load(file, load_external_data=False).graph  # its names, which OpenVINO may merge
     compiled = openvino.Core().compile_model(file, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     results = compiled([inputs[one.name] for one in graph.input])
     return {one.name: results[i] for i, one in enumerate(graph.output)}
 
 
+ENGINES = {"onnxruntime": run_onnxruntime, "openvino": run_openvino}
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
     onnx.checker.check_model(str(path), full_check=True)
     inputs = np.load(path.with_suffix(".npz"))
-    for engine, run in (("onnxruntime", run_onnxruntime), ("openvino", run_openvino)):
-        np.savez(path.with_suffix(f".{engine}.npz"), **run(str(path), inputs))
+    for engine in sys.argv[2:]:
+        np.savez(path.with_suffix(f".{engine}.npz"), **ENGINES[engine](str(path), inputs))

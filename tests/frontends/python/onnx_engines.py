@@ -1,0 +1,53 @@
+"""Runs captures as ONNX models in other engines, which live in an environment of their own.
+
+    if onnx_engines.PYTHON:
+        results = onnx_engines.run(captured, (x,), {}, ["onnxruntime"])["onnxruntime"]
+
+`./dev interchange` makes the environment; FLASHLIGHT_INTERCHANGE_PYTHON names another one."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import numpy as np
+
+from flashlight.structure import flatten
+
+_ROOT = pathlib.Path(__file__).resolve().parents[3]
+_RUN = _ROOT / "tests/interchange/run_onnx.py"
+_NAMED = os.environ.get("FLASHLIGHT_INTERCHANGE_PYTHON") or str(_ROOT / "build/interchange/bin/python")
+PYTHON = _NAMED if pathlib.Path(_NAMED).exists() else ""
+
+
+def run(captured, arguments, keywords, engines, **options):
+    """By engine, the outputs of the model by name. What went wrong there is an error here."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        captured.export(folder / "model.onnx", **options)
+        nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
+        names = [n["name"] for n in nodes if n["kind"] == "user_input"]
+        tensors, _ = flatten((tuple(arguments), keywords), "arguments")
+        np.savez(folder / "model.npz", **{n: t.detach().numpy() for n, t in zip(names, tensors)})
+        process = subprocess.run([PYTHON, _RUN, folder, *engines], capture_output=True, text=True)
+        if process.returncode:
+            raise RuntimeError(process.stderr.strip().splitlines()[-1])
+        return {engine: dict(np.load(folder / f"model.{engine}.npz")) for engine in engines}
+
+
+def times_off(received, expected):
+    """The largest difference of an output from what torch gives, as a part of the largest element.
+    Infinities are compared as they are; what is not a number in torch has to be so here."""
+    worst = 0.0
+    for number, tensor in enumerate(expected):
+        torchs = tensor.detach().numpy()
+        theirs = received[f"output_{number}"]
+        if theirs.shape != torchs.shape:
+            return float("inf")
+        known = np.isfinite(torchs)
+        if not np.array_equal(theirs[~known], torchs[~known], equal_nan=True):
+            return float("inf")
+        if known.any():
+            x, y = theirs[known].astype(np.float64), torchs[known].astype(np.float64)
+            worst = max(worst, np.abs(x - y).max() / max(np.abs(y).max(), 1e-30))
+    return worst
