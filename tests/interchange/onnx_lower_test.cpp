@@ -76,8 +76,7 @@ TEST(onnx, a_guard_is_an_output) {
   EXPECT_EQ(lowered.graph.outputs().size(), 2);
   EXPECT_EQ(lowered.graph.outputs()[1].dtype(), DType::bool_);
   EXPECT_TRUE(lowered.graph.effects().empty());
-  EXPECT_THAT(lowered.guards,
-              ElementsAre("aten::_local_scalar_dense at a.cpp:7 is scalar(2.5)"));
+  EXPECT_THAT(lowered.guards, ElementsAre("aten::_local_scalar_dense at a.cpp:7 is scalar(2.5)"));
 }
 
 TEST(onnx, a_size_that_follows_from_values_is_an_output) {
@@ -144,8 +143,12 @@ TEST(onnx, weights_lie_beside_the_model_once_and_at_pages) {
   const LazyTensor x = input("x", type), a = input("a", type, InputKind::parameter),
                    b = input("b", type, InputKind::parameter);
   const auto add = [](const LazyTensor& p, const LazyTensor& q) {
-    return NodeSpec("aten::add.Tensor").tensor(p).tensor(q).attribute("alpha", Scalar(int64_t{1}))
-        .output(p.type()).make();
+    return NodeSpec("aten::add.Tensor")
+        .tensor(p)
+        .tensor(q)
+        .attribute("alpha", Scalar(int64_t{1}))
+        .output(p.type())
+        .make();
   };
   const Graph graph({.inputs = {x, a, b}, .outputs = {add(add(x, a), b)}});
   save_onnx({.graph = graph, .weights = {{"a", weight}, {"b", weight}}}, folder / "m.onnx");
@@ -157,8 +160,8 @@ TEST(onnx, weights_lie_beside_the_model_once_and_at_pages) {
 TEST(onnx, nothing_is_written_of_what_is_refused) {
   const TemporaryFolder folder;
   const LazyTensor x = input("x", tensor_type(DType::float32, {3}));
-  const Graph graph({.inputs = {x},
-                     .outputs = {NodeSpec("mine::one").tensor(x).output(x.type()).make()}});
+  const Graph graph(
+      {.inputs = {x}, .outputs = {NodeSpec("mine::one").tensor(x).output(x.type()).make()}});
   EXPECT_THAT(message_of([&] { save_onnx({.graph = graph}, folder / "m.onnx"); }),
               HasSubstr("mine::one"));
   EXPECT_THAT(message_of([&] {

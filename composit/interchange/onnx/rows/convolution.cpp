@@ -24,7 +24,8 @@ LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
                            attribute("pads", int_list(pads)),
                            attribute("dilations", int_list(list("dilation"))),
                            attribute("group", int_of(call, "groups"))};
-  if (transposed) attributes.push_back(attribute("output_padding", int_list(list("output_padding"))));
+  if (transposed)
+    attributes.push_back(attribute("output_padding", int_list(list("output_padding"))));
   LazyTensors operands = {x, weight};
   if (const LazyTensor& bias = tensor_of(call, "bias")) operands.push_back(bias);
   return {onnx::call(transposed ? "ConvTranspose" : "Conv", operands, std::move(attributes),

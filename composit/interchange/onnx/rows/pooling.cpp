@@ -41,12 +41,12 @@ LazyTensors max_pool(const Call& call, const std::vector<Type>& results) {
     if (windows(x.sizes()[i + 2], kernel[i], stride[i], padding[i], dilation[i], ceil) !=
         results[0].sizes[i + 2])
       return {};
-  const LazyTensors made = calls(
-      "MaxPool", {x},
-      {attribute("kernel_shape", int_list(kernel)), attribute("strides", int_list(stride)),
-       attribute("pads", both_sides(padding)), attribute("dilations", int_list(dilation)),
-       attribute("ceil_mode", ceil ? 1 : 0)},
-      {results[0], tensor_type(DType::int64, results[0].sizes)});
+  const LazyTensors made =
+      calls("MaxPool", {x},
+            {attribute("kernel_shape", int_list(kernel)), attribute("strides", int_list(stride)),
+             attribute("pads", both_sides(padding)), attribute("dilations", int_list(dilation)),
+             attribute("ceil_mode", ceil ? 1 : 0)},
+            {results[0], tensor_type(DType::int64, results[0].sizes)});
   if (results.size() == 1) return {made[0]};
   // ONNX counts places through all of the tensor, torch within a plane.
   double plane = 1;
@@ -63,12 +63,12 @@ LazyTensors average_pool(const Call& call, const std::vector<Type>& results) {
   const std::vector<int64_t> kernel = per_axis(ints_of(call, "kernel_size"), axes);
   std::vector<int64_t> stride = per_axis(ints_of(call, "stride"), axes);
   if (stride.empty()) stride = kernel;
-  return {onnx::call("AveragePool", {x},
-                     {attribute("kernel_shape", int_list(kernel)),
-                      attribute("strides", int_list(stride)),
-                      attribute("pads", both_sides(per_axis(ints_of(call, "padding"), axes))),
-                      attribute("count_include_pad", bool_of(call, "count_include_pad") ? 1 : 0)},
-                     results[0])};
+  return {onnx::call(
+      "AveragePool", {x},
+      {attribute("kernel_shape", int_list(kernel)), attribute("strides", int_list(stride)),
+       attribute("pads", both_sides(per_axis(ints_of(call, "padding"), axes))),
+       attribute("count_include_pad", bool_of(call, "count_include_pad") ? 1 : 0)},
+      results[0])};
 }
 
 // Where windows do not overlap and all have one size.
