@@ -29,6 +29,10 @@ LazyTensor argument(const std::string& name, const Array& value) {
   return input(name, value.type());
 }
 
+bool python_has_torch() {
+  return run({FLASHLIGHT_PYTHON, "-c", "import torch, safetensors"}).status == 0;
+}
+
 // Programs, written into a folder and run there by one process of Python.
 class Programs {
  public:
@@ -133,6 +137,7 @@ void add_loops(Programs& programs) {
 }
 
 TEST(pt2, torch_gives_what_definitions_give) {
+  if (!python_has_torch()) GTEST_SKIP() << FLASHLIGHT_PYTHON << " has no torch";
   Programs programs;
   add_branches(programs);
   add_loops(programs);
@@ -150,6 +155,7 @@ TEST(pt2, torch_gives_what_definitions_give) {
 }
 
 TEST(pt2, a_loop_that_goes_on_raises) {
+  if (!python_has_torch()) GTEST_SKIP() << FLASHLIGHT_PYTHON << " has no torch";
   const TemporaryFolder folder;
   const LazyTensor x = input("x", tensor_type(DType::float32, {}));
   const LazyTensors loop =

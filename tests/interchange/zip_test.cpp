@@ -47,7 +47,7 @@ TEST(zip, python_finds_what_was_written) {
       "    begin = i.header_offset + 30 + sum(int.from_bytes(data[i.header_offset + k:][:2], "
       "'little') for k in (26, 28))\n"
       "    assert begin % 64 == 0, begin\n";
-  const CommandResult result = run({FLASHLIGHT_PYTHON, "-c", script, path.string()});
+  const CommandResult result = run({FLASHLIGHT_SYSTEM_PYTHON, "-c", script, path.string()});
   EXPECT_EQ(result.status, 0) << result.output;
 }
 
