@@ -5,7 +5,10 @@
 
 import functools
 import pathlib
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "frontends/python"))
 
 import _conformance
 import flashlight
@@ -198,6 +201,44 @@ def pt2(subject):
         return _differing_replay(subject, case, module)
 
     return _each(subject.cases, check)
+
+
+def onnx(subject):
+    """onnxruntime gives torch's values, by the tolerances of all tests, and each guard holds. Samples
+    that it has no kernels for are not asked."""
+    import onnx_engines
+
+    refused, kept = {}, []
+    with onnx_engines.Models() as models:
+        for case in subject.computed:
+            try:
+                models.add(f"case_{len(kept)}", subject.capture(case), fresh(case), {})
+            except Exception as error:
+                refused[case.label] = " ".join(str(error).split(".onnx: ", 1)[-1].split())[:300]
+            kept.append(case)
+        models.run(["onnxruntime"])
+
+        def result(number):
+            try:
+                return models.results(f"case_{number}", "onnxruntime")
+            except RuntimeError as error:
+                return error
+
+        given = {case.label: None if case.label in refused else result(number)
+                 for number, case in enumerate(kept)}  # fmt: skip
+    asked = [case for case in kept if "NOT_IMPLEMENTED" not in str(given[case.label])]
+
+    def check(case):
+        received = given[case.label]
+        if case.label in refused or isinstance(received, Exception):
+            return refused.get(case.label) or str(received)[:300]
+        if not all(bool(v) for name, v in received.items() if name.startswith("guard_")):
+            return "a guard does not hold"
+        expected = _eager(case)[0]
+        outputs = [torch.from_numpy(received[f"output_{i}"]) for i in range(len(_tensors(expected)))]
+        return _differing_values(subject, case, outputs, expected)
+
+    return _each(asked, check)
 
 
 # ---- computed by our definitions and by compiled code -------------------------------------------
@@ -393,4 +434,5 @@ COLUMNS = {
     "cpp": cpp,
     "mosaic": mosaic,
     "pt2": pt2,
+    "onnx": onnx,
 }

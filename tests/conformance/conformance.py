@@ -28,7 +28,7 @@ import report
 os.environ["FLASHLIGHT_SEEN_ONCE"] = "1"  # replays are judged, not looks
 _HERE = pathlib.Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
-COLUMNS = ["captured", "replayed", "rows", "differentiated", "cpp", "mosaic", "pt2"]
+COLUMNS = ["captured", "replayed", "rows", "differentiated", "cpp", "mosaic", "pt2", "onnx"]
 _SAMPLE_STEP = 17  # of --sample: every so many operators
 
 
@@ -159,12 +159,20 @@ def arguments():
     return parser.parse_args()
 
 
+def columns_here():
+    """All but those whose programs are not installed."""
+    sys.path.insert(0, str(_ROOT / "tests/frontends/python"))
+    import onnx_engines
+
+    return [column for column in COLUMNS if column != "onnx" or onnx_engines.PYTHON]
+
+
 def main():
     given = arguments()
     names = names_of_database()
     chosen = [n for n in names if re.search(given.only, n)]
     chosen = chosen[:: _SAMPLE_STEP if given.sample else given.every]
-    columns = given.column or COLUMNS
+    columns = given.column or columns_here()
     given.results.parent.mkdir(parents=True, exist_ok=True)
     if not (given.resume or given.failed):
         given.results.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ _MEANING = {
     "cpp": "compiled by cpp",
     "mosaic": "compiled by mosaic",
     "pt2": "exported to .pt2",
+    "onnx": "computed by onnxruntime",
 }
 
 

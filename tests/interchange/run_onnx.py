@@ -3,7 +3,8 @@
     run_onnx.py FOLDER ENGINE...
 
 FOLDER/NAME.onnx with FOLDER/NAME.npz, its inputs by name, gives FOLDER/NAME.ENGINE.npz, the outputs
-by name; an engine is onnxruntime or openvino. onnx's checker has to accept the model.
+by name, or FOLDER/NAME.ENGINE.error; an engine is onnxruntime or openvino. A model that onnx's checker
+does not accept is an error of every engine.
 """
 
 import pathlib
@@ -34,7 +35,11 @@ def run_openvino(file, inputs):
 
 ENGINES = {"onnxruntime": run_onnxruntime, "openvino": run_openvino}
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
-    onnx.checker.check_model(str(path), full_check=True)
-    inputs = np.load(path.with_suffix(".npz"))
     for engine in sys.argv[2:]:
-        np.savez(path.with_suffix(f".{engine}.npz"), **ENGINES[engine](str(path), inputs))
+        try:
+            onnx.checker.check_model(str(path), full_check=True)
+            inputs = np.load(path.with_suffix(".npz"))
+            np.savez(path.with_suffix(f".{engine}.npz"), **ENGINES[engine](str(path), inputs))
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            path.with_suffix(f".{engine}.error").write_text(" ".join(text.split()))

@@ -74,6 +74,7 @@ int64_t axis_of(const Call& call, std::string_view name, const LazyTensor& x) {
 }
 
 std::vector<int64_t> axes_of(const Call& call, std::string_view name, const LazyTensor& x) {
+  if (x.rank() == 0) return {};
   std::vector<int64_t> axes = ints_of(call, name);
   for (int64_t& axis : axes) axis = wrap_axis(axis, x.rank());
   if (axes.empty())

@@ -22,17 +22,44 @@ PYTHON = _NAMED if pathlib.Path(_NAMED).exists() else ""
 
 def run(captured, arguments, keywords, engines, **options):
     """By engine, the outputs of the model by name. What went wrong there is an error here."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        captured.export(folder / "model.onnx", **options)
+    with Models() as models:
+        models.add("model", captured, arguments, keywords, **options)
+        models.run(engines)
+        return {engine: models.results("model", engine) for engine in engines}
+
+
+class Models:
+    """Models that one process runs."""
+
+    def __enter__(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self._path = pathlib.Path(self._folder.name)
+        return self
+
+    def __exit__(self, *_):
+        self._folder.cleanup()
+
+    def add(self, name, captured, arguments, keywords, **options):
+        """flashlight.Error where the capture cannot be written."""
+        captured.export(self._path / f"{name}.onnx", **options)
         nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
         names = [n["name"] for n in nodes if n["kind"] == "user_input"]
         tensors, _ = flatten((tuple(arguments), keywords), "arguments")
-        np.savez(folder / "model.npz", **{n: t.detach().numpy() for n, t in zip(names, tensors)})
-        process = subprocess.run([PYTHON, _RUN, folder, *engines], capture_output=True, text=True)
+        inputs = {n: t.detach().numpy() for n, t in zip(names, tensors)}
+        np.savez(self._path / f"{name}.npz", **inputs)
+
+    def run(self, engines):
+        process = subprocess.run([PYTHON, _RUN, self._path, *engines],
+                                 capture_output=True, text=True)  # fmt: skip
         if process.returncode:
             raise RuntimeError(process.stderr.strip().splitlines()[-1])
-        return {engine: dict(np.load(folder / f"model.{engine}.npz")) for engine in engines}
+
+    def results(self, name, engine):
+        """By name. RuntimeError that says what the engine said."""
+        error = self._path / f"{name}.{engine}.error"
+        if error.exists():
+            raise RuntimeError(error.read_text())
+        return dict(np.load(self._path / f"{name}.{engine}.npz"))
 
 
 def times_off(received, expected):

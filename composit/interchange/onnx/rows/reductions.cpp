@@ -79,6 +79,17 @@ LazyTensors topk(const Call& call, const std::vector<Type>& results) {
                results);
 }
 
+// Of equal elements ONNX gives the first one first, as a stable sort does.
+LazyTensors sort(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  if (x.rank() == 0 || x.dtype() == DType::bool_) return {};
+  const int64_t axis = axis_of(call, "dim", x);
+  return calls("TopK", {x, integers({x.size(axis)})},
+               {attribute("axis", axis),
+                attribute("largest", bool_of(call, "descending") ? 1 : 0), attribute("sorted", 1)},
+               results);
+}
+
 constexpr char kSum[] = "ReduceSum", kMean[] = "ReduceMean", kMax[] = "ReduceMax",
                kMin[] = "ReduceMin", kArgMax[] = "ArgMax", kArgMin[] = "ArgMin";
 
@@ -97,6 +108,8 @@ void add_reduction_rows(std::vector<Row>& rows) {
                            {"aten::argmax", places<kArgMax>},
                            {"aten::argmin", places<kArgMin>},
                            {"aten::cumsum", cumsum},
+                           {"aten::sort", sort},
+                           {"aten::sort.stable", sort},
                            {"aten::topk", topk}});
 }
 
