@@ -60,7 +60,9 @@ TEST(tensorize, gives_what_loops_give) {
       SCOPED_TRACE(operation->schema.name.str() + ": " + text);
       try {
         const auto both = computed(*operation, parse_sample(operation->schema, text));
-        if (both) EXPECT_EQ(differences(both->tensors, both->values, 4), "");
+        if (both) {
+          EXPECT_EQ(differences(both->tensors, both->values, 4), "");
+        }
       } catch (const UserError&) {
         refused.insert(operation->schema.name.str());
       }

@@ -62,6 +62,10 @@ double number_of(const Scalar& scalar) {
       scalar.value);
 }
 
+bool fits_attribute(double value, const LazyTensor& x) {
+  return x.dtype() != DType::float64 || static_cast<double>(static_cast<float>(value)) == value;
+}
+
 double real_of(const Call& call, std::string_view name) {
   const Attribute& data = call[name].data();
   if (const auto* real = data.get_if<double>()) return *real;

@@ -51,6 +51,9 @@ double real_of(const Call& call, std::string_view name);
 int64_t axis_of(const Call& call, std::string_view name, const LazyTensor& x);
 // Axes counted from the front, in order; all of them, where none is given.
 std::vector<int64_t> axes_of(const Call& call, std::string_view name, const LazyTensor& x);
+// True if a number may be an attribute of an operator on `x`: ONNX keeps it in float32, which is
+// too few digits for float64.
+bool fits_attribute(double value, const LazyTensor& x);
 // The number that a Scalar is.
 double number_of(const Scalar& scalar);
 

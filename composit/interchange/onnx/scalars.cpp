@@ -77,6 +77,27 @@ LazyTensor sign(const LazyTensor& x) {
   return where(nan, like(0, x), plain);
 }
 
+// The sign bit: of a zero, that of its reciprocal.
+LazyTensor is_negative(const LazyTensor& x) {
+  const LazyTensor zero = like(0, x);
+  const LazyTensor behind = compare("Less", unary("Reciprocal", x), zero);
+  return compare("Or", compare("Less", x, zero), compare("And", compare("Equal", x, zero), behind));
+}
+
+LazyTensor copysign(const LazyTensor& x, const LazyTensor& y) {
+  const LazyTensor size = unary("Abs", x);
+  return where(is_negative(y), negative(size), size);
+}
+
+// Scaled by the larger one, so that no square is infinite.
+LazyTensor hypot(const LazyTensor& x, const LazyTensor& y) {
+  const LazyTensor a = unary("Abs", x), b = unary("Abs", y);
+  const LazyTensor large = binary("Max", a, b), small = binary("Min", a, b), zero = like(0, x);
+  const LazyTensor is_zero = compare("Equal", large, zero);
+  const LazyTensor ratio = div(small, where(is_zero, like(1, x), large));
+  return mul(large, unary("Sqrt", add(mul(ratio, ratio), like(1, x))));
+}
+
 const std::map<Function, Unary>& unary_functions() {
   static const auto* table = new std::map<Function, Unary>{
       {Function::abs, [](const LazyTensor& x) { return unary("Abs", x); }},
@@ -132,6 +153,8 @@ const std::map<Function, Binary>& binary_functions() {
       {Function::div, div},
       {Function::min, [](X x, X y) { return binary("Min", x, y); }},
       {Function::max, [](X x, X y) { return binary("Max", x, y); }},
+      {Function::copysign, copysign},
+      {Function::hypot, hypot},
       {Function::pow, [](X x, X y) { return binary("Pow", x, y); }},
       {Function::floor_divide, floor_divide},
       {Function::trunc_divide, [](X x, X y) { return truncated(div(x, y)); }},

@@ -52,7 +52,8 @@ class Models:
         process = subprocess.run([PYTHON, _RUN, self._path, *engines],
                                  capture_output=True, text=True)  # fmt: skip
         if process.returncode:
-            raise RuntimeError(process.stderr.strip().splitlines()[-1])
+            lines = process.stderr.strip().splitlines()
+            raise RuntimeError(f"the process ended with {process.returncode}: {lines[-1:]}")
 
     def results(self, name, engine):
         """By name. RuntimeError that says what the engine said."""

@@ -4,6 +4,8 @@ namespace composit::onnx {
 namespace {
 
 LazyTensors gelu(const Call& call, const std::vector<Type>& results) {
+  // In float64 runtimes compute it with constants of float32.
+  if (tensor_of(call, "self").dtype() == DType::float64) return {};
   return {onnx::call("Gelu", {tensor_of(call, "self")},
                      {attribute("approximate", call["approximate"].data().as<std::string>())},
                      results[0])};
@@ -11,6 +13,7 @@ LazyTensors gelu(const Call& call, const std::vector<Type>& results) {
 
 LazyTensors silu(const Call& call, const std::vector<Type>&) {
   const LazyTensor& x = tensor_of(call, "self");
+  if (!is_floating_point(x.dtype())) return {};
   return {binary("Mul", x, unary("Sigmoid", x))};
 }
 

@@ -131,6 +131,8 @@ void add_elementwise_rows(std::vector<Row>& rows) {
                            {"aten::minimum", of_two<F::min>},
                            {"aten::maximum", of_two<F::max>},
                            {"aten::pow.Tensor_Tensor", of_two<F::pow>},
+                           {"aten::copysign.Tensor", of_two<F::copysign>},
+                           {"aten::hypot", of_two<F::hypot>},
                            {"aten::remainder.Tensor", of_two<F::remainder>},
                            {"aten::fmod.Tensor", of_two<F::fmod>},
                            {"aten::lt.Tensor", of_two<F::lt>},

@@ -19,9 +19,9 @@ LazyTensors index_select(const Call& call, const std::vector<Type>& results) {
 
 LazyTensors gather(const Call& call, const std::vector<Type>& results) {
   const LazyTensor &x = tensor_of(call, "self"), &index = tensor_of(call, "index");
-  if (x.rank() == 0 || index.rank() == 0) return {};
-  return {onnx::call("GatherElements", {x, index}, {attribute("axis", axis_of(call, "dim", x))},
-                     results[0])};
+  if (x.rank() == 0 || index.rank() != x.rank()) return {};
+  return {onnx::call("GatherElements", {x, cast_to(index, DType::int64)},
+                     {attribute("axis", axis_of(call, "dim", x))}, results[0])};
 }
 
 // Indices of all axes, one column each; nothing where they are not all given.

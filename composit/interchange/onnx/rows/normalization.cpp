@@ -11,6 +11,7 @@ LazyTensor or_filled(const LazyTensor& x, double value, DType dtype, const Dims&
 LazyTensors batch_norm(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "input");
   if (bool_of(call, "training") || x.rank() < 2 || !tensor_of(call, "running_mean")) return {};
+  if (!fits_attribute(real_of(call, "eps"), x)) return {};
   const Dims channels = {x.sizes()[1]};
   const LazyTensor y = onnx::call("BatchNormalization",
                                   {x, or_filled(tensor_of(call, "weight"), 1, x.dtype(), channels),
@@ -31,6 +32,7 @@ LazyTensors native_batch_norm(const Call& call, const std::vector<Type>& results
 LazyTensors layer_norm(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "input");
   const std::vector<int64_t> shape = ints_of(call, "normalized_shape");
+  if (!fits_attribute(real_of(call, "eps"), x)) return {};
   LazyTensors operands = {x, or_filled(tensor_of(call, "weight"), 1, x.dtype(), shape)};
   if (const LazyTensor& bias = tensor_of(call, "bias")) operands.push_back(bias);
   return {onnx::call("LayerNormalization", operands,
@@ -42,7 +44,7 @@ LazyTensors layer_norm(const Call& call, const std::vector<Type>& results) {
 LazyTensors group_norm(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "input");
   const int64_t groups = int_of(call, "num_groups"), channels = x.sizes().at(1);
-  if (x.numel() == 0) return {};
+  if (x.numel() == 0 || !fits_attribute(real_of(call, "eps"), x)) return {};
   const Dims grouped = {x.sizes()[0], groups, x.numel() / x.sizes()[0] / groups};
   const LazyTensor normal = onnx::call(
       "InstanceNormalization",

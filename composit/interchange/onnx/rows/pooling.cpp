@@ -26,11 +26,19 @@ int64_t windows(int64_t size, int64_t kernel, int64_t stride, int64_t pad, int64
   return (ceil ? (room + stride - 1) / stride : room / stride) + 1;
 }
 
-// With a batch axis, which ONNX asks for.
+// Sizes with a batch axis, which ONNX asks for.
+Dims batched(const Dims& sizes, size_t axes) {
+  Dims with = sizes;
+  if (with.size() == axes + 1) with.insert(with.begin(), 1);
+  return with;
+}
+
 template <size_t axes>
 LazyTensors max_pool(const Call& call, const std::vector<Type>& results) {
-  const LazyTensor& x = tensor_of(call, "self");
-  if (x.rank() != static_cast<int64_t>(axes) + 2 || !is_floating_point(x.dtype())) return {};
+  const LazyTensor& given = tensor_of(call, "self");
+  const LazyTensor x = reshaped(given, batched(given.sizes(), axes));
+  const Dims sizes = batched(results[0].sizes, axes);
+  if (!is_floating_point(x.dtype())) return {};
   const std::vector<int64_t> kernel = per_axis(ints_of(call, "kernel_size"), axes);
   const std::vector<int64_t> padding = per_axis(ints_of(call, "padding"), axes);
   const std::vector<int64_t> dilation = per_axis(ints_of(call, "dilation"), axes);
@@ -39,19 +47,22 @@ LazyTensors max_pool(const Call& call, const std::vector<Type>& results) {
   const bool ceil = bool_of(call, "ceil_mode");
   for (size_t i = 0; i < axes; ++i)
     if (windows(x.sizes()[i + 2], kernel[i], stride[i], padding[i], dilation[i], ceil) !=
-        results[0].sizes[i + 2])
+        sizes[i + 2])
       return {};
   const LazyTensors made =
       calls("MaxPool", {x},
             {attribute("kernel_shape", int_list(kernel)), attribute("strides", int_list(stride)),
              attribute("pads", both_sides(padding)), attribute("dilations", int_list(dilation)),
              attribute("ceil_mode", ceil ? 1 : 0)},
-            {results[0], tensor_type(DType::int64, results[0].sizes)});
-  if (results.size() == 1) return {made[0]};
+            {tensor_type(x.dtype(), sizes), tensor_type(DType::int64, sizes)});
+  const LazyTensor values = reshaped(made[0], results[0].sizes);
+  if (results.size() == 1) return {values};
   // ONNX counts places through all of the tensor, torch within a plane.
   double plane = 1;
   for (size_t i = 2; i < axes + 2; ++i) plane *= static_cast<double>(x.sizes()[i]);
-  return {made[0], onnx::call("Mod", {made[1], number(plane, DType::int64)}, {}, results[1])};
+  const LazyTensor places = onnx::call("Mod", {made[1], number(plane, DType::int64)}, {},
+                                       tensor_type(DType::int64, sizes));
+  return {values, reshaped(places, results[1].sizes)};
 }
 
 template <size_t axes>
