@@ -82,7 +82,7 @@ Message attribute_message(const NamedAttribute& attribute) {
     message.text(field::s, *text);
     message.integer(field::type, kString);
   } else {
-    for (const int64_t integer : to_ints(value)) message.integer(field::ints, integer);
+    for (const int64_t item : to_ints(value)) message.integer(field::ints, item);
     message.integer(field::type, kInts);
   }
   return message;

@@ -8,6 +8,7 @@
 #include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
 #include "composit/ops/native.h"
+#include "composit/ops/operations.h"
 
 namespace composit::pt2 {
 namespace {

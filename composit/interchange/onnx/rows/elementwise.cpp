@@ -7,10 +7,6 @@
 namespace composit::onnx {
 namespace {
 
-bool is_number(const LazyTensor& x) {
-  return x.node->op() == ops::kConstant && x.type().numel() == 1;
-}
-
 // A number that takes part in promotion as its category alone, in the dtype of the tensor beside
 // it.
 LazyTensor beside(const LazyTensor& x, const LazyTensor& other) {
