@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "composit/io/chunks.h"
 #include "composit/io/file.h"
 #include "composit/io/log.h"
 #include "composit/io/safetensors.h"
@@ -116,14 +117,9 @@ std::string header_of(const std::vector<Piece>& pieces, const Safetensors& conte
 }
 
 void write_array(const Array& array, io::OutputFile& output, Progress& progress) {
-  constexpr uint64_t kChunk = 1 << 24;
   const Array elements = array.contiguous();
-  const auto size = static_cast<uint64_t>(elements.type().nbytes());
-  for (uint64_t begin = 0; begin < size; begin += kChunk) {
-    const uint64_t chunk = std::min(kChunk, size - begin);
-    output.write(elements.data() + begin, chunk);
-    progress.advance(chunk);
-  }
+  io::in_chunks(elements.data(), static_cast<uint64_t>(elements.type().nbytes()), progress,
+                [&](const void* data, size_t size) { output.write(data, size); });
 }
 
 }  // namespace

@@ -11,20 +11,6 @@ namespace {
 
 bool same_values(const Type& a, const Type& b) { return a.dtype == b.dtype && a.sizes == b.sizes; }
 
-// Blocks for the operands of `node`.
-LazyTensors blocks_for(const Node& node, LazyTensors& blocks) {
-  LazyTensors operands;
-  for (const LazyTensor& operand : node.operands()) {
-    if (!operand) {
-      operands.emplace_back();
-      continue;
-    }
-    blocks.push_back(input(std::to_string(blocks.size()), operand.type(), InputKind::block));
-    operands.push_back(is_wrapped_number(operand) ? operand : blocks.back());
-  }
-  return operands;
-}
-
 // The outputs of `parts` with the types of the node's; nothing where that cannot be.
 std::optional<Graph> with_types(const Graph& parts, const std::vector<Type>& types) {
   FlatMap<const Node*, std::vector<Type>> wanted;
@@ -81,6 +67,19 @@ LazyTensor not_behind(const LazyTensor& operand, uint64_t place) {
 }
 
 }  // namespace
+
+LazyTensors blocks_for(const Node& node, LazyTensors& blocks) {
+  LazyTensors operands;
+  for (const LazyTensor& operand : node.operands()) {
+    if (!operand) {
+      operands.emplace_back();
+      continue;
+    }
+    blocks.push_back(input(std::to_string(blocks.size()), operand.type(), InputKind::block));
+    operands.push_back(is_wrapped_number(operand) ? operand : blocks.back());
+  }
+  return operands;
+}
 
 Rewrite unless_refused(Rewrite rewrite) {
   return [rewrite = std::move(rewrite)](const Node& node,

@@ -26,6 +26,10 @@ const Operation* row_for(const Node& node);
 // has.
 std::optional<Graph> decomposition(const Node& node);
 
+// Stand-ins for the operands of `node`, for a graph that takes its place: a block for each that is
+// there, which `blocks` gets; wrapped numbers stay what they are, so that rules see them.
+LazyTensors blocks_for(const Node& node, LazyTensors& blocks);
+
 // The nodes of `decomposition(whole)` or of another graph on its operands, in place of `whole`:
 // with its place, scope, source and grad mode.
 LazyTensors in_place_of(const Node& whole, const Graph& parts);

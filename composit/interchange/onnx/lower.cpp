@@ -20,20 +20,6 @@
 namespace composit::onnx {
 namespace {
 
-// Blocks for operands; constants stay what they are, so that rules see numbers.
-LazyTensors blocks_for(const Node& node, LazyTensors& blocks) {
-  LazyTensors operands;
-  for (const LazyTensor& operand : node.operands()) {
-    if (!operand) {
-      operands.emplace_back();
-      continue;
-    }
-    blocks.push_back(input(std::to_string(blocks.size()), operand.type(), InputKind::block));
-    operands.push_back(operand.node->op() == ops::kConstant ? operand : blocks.back());
-  }
-  return operands;
-}
-
 std::string place_of(const Node& node) {
   const std::string_view source = node.annotation("source");
   return source.empty() ? "" : " at " + std::string(source);

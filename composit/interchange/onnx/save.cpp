@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "composit/family/saved_family.h"
 #include "composit/interchange/onnx/model.h"
+#include "composit/io/chunks.h"
 #include "composit/io/file.h"
 #include "composit/io/log.h"
 #include "composit/ir/error.h"
@@ -14,17 +14,13 @@ namespace fs = std::filesystem;
 
 void write_data(const std::vector<onnx::External>& data, io::OutputFile& output,
                 Progress& progress) {
-  constexpr uint64_t kChunk = 1 << 24;
   uint64_t position = 0;
   for (const onnx::External& one : data) {
     output.write(std::string(one.offset - position, '\0'));
     const Array plain = one.array.contiguous();
     const auto size = static_cast<uint64_t>(plain.type().nbytes());
-    for (uint64_t begin = 0; begin < size; begin += kChunk) {
-      const uint64_t chunk = std::min(kChunk, size - begin);
-      output.write(plain.data() + begin, chunk);
-      progress.advance(chunk);
-    }
+    io::in_chunks(plain.data(), size, progress,
+                  [&](const void* bytes, size_t count) { output.write(bytes, count); });
     position = one.offset + size;
   }
 }

@@ -185,13 +185,19 @@ std::string GraphWriter::shown(const Value& value) {
   const std::string name = tensor_name(value);
   if (!value.no_grad) return name;
   if (const auto known = detached_.find(name); known != detached_.end()) return known->second;
-  const std::string detached = program_.value_name(name + "_detached");
-  tensors_[detached] = tensors_[name];
-  nodes_.push_back({{"target", "torch.ops.aten.detach.default"},
+  return detached_[name] = add_same("torch.ops.aten.detach.default", name, name + "_detached",
+                                    nodes_.back()["metadata"]);
+}
+
+std::string GraphWriter::add_same(const std::string& target, const std::string& name,
+                                  const std::string& new_name, Json metadata) {
+  const std::string made = program_.value_name(new_name);
+  tensors_[made] = Json(tensors_[name]);
+  nodes_.push_back({{"target", target},
                     {"inputs", Json::array({positional("self", tensor_json(name))})},
-                    {"outputs", Json::array({tensor_json(detached)})},
-                    {"metadata", nodes_.back()["metadata"]}});
-  return detached_[name] = detached;
+                    {"outputs", Json::array({tensor_json(made)})},
+                    {"metadata", std::move(metadata)}});
+  return made;
 }
 
 Json GraphWriter::list_argument(const SchemaArgument& argument, const LazyTensors& tensors,
@@ -298,13 +304,8 @@ void GraphWriter::keep_from_writes(Json& inputs, const Origin& origin) {
   for (Json& input : inputs) {
     if (input["name"].get<std::string>().rfind("running_", 0) != 0) continue;
     const std::string name = input["arg"]["as_tensor"]["name"];
-    const std::string copy = program_.value_name(name + "_before");
-    tensors_[copy] = tensors_[name];
-    nodes_.push_back({{"target", "torch.ops.aten.clone.default"},
-                      {"inputs", Json::array({positional("self", tensor_json(name))})},
-                      {"outputs", Json::array({tensor_json(copy)})},
-                      {"metadata", metadata_.next(origin)}});
-    input["arg"] = tensor_json(copy);
+    input["arg"] = tensor_json(
+        add_same("torch.ops.aten.clone.default", name, name + "_before", metadata_.next(origin)));
   }
 }
 

@@ -111,6 +111,9 @@ class GraphWriter {
              const Origin& origin);
   void bind(const Node& node, const Names& names, Frame& frame) const;
   void keep_from_writes(Json& inputs, const Origin& origin);
+  // A value of the same type by an operator of one tensor; its name.
+  std::string add_same(const std::string& target, const std::string& name,
+                       const std::string& new_name, Json metadata);
 
   Program& program_;
   LiftedConstants* lifted_;

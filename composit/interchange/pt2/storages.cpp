@@ -1,7 +1,6 @@
 #include "composit/interchange/pt2/storages.h"
 
-#include <algorithm>
-
+#include "composit/io/chunks.h"
 #include "composit/ir/error.h"
 
 namespace composit::pt2 {
@@ -37,16 +36,12 @@ uint64_t Storages::bytes() const {
 
 void Storages::write(const std::string& root, const std::string& table, io::ZipWriter& archive,
                      Progress& progress) const {
-  constexpr uint64_t kChunk = 1 << 24;
   const std::string folder = root + "/" + folder_ + "/";
   for (size_t i = 0; i < arrays_.size(); ++i) {
     const uint64_t size = stored_size(arrays_[i]);
     archive.begin(folder + prefix_ + std::to_string(i), size);
-    for (uint64_t begin = 0; begin < size; begin += kChunk) {
-      const uint64_t chunk = std::min(kChunk, size - begin);
-      archive.write(arrays_[i].data() + begin, chunk);
-      progress.advance(chunk);
-    }
+    io::in_chunks(arrays_[i].data(), size, progress,
+                  [&](const void* bytes, size_t count) { archive.write(bytes, count); });
   }
   archive.add(folder + table, Json{{"config", names_}}.dump());
 }
