@@ -4,21 +4,14 @@
 //   print(lowered.graph);                       // %Conv = onnx::Conv(%x, %weight, …)
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "composit/ir/graph.h"
+#include "composit/interchange/lower.h"
 
 namespace composit::onnx {
 
-struct Lowered {
-  Graph graph;  // outputs of the graph, then a bool for each guard; no effects
-  // What each guard asks, for people; in the order of their outputs.
-  std::vector<std::string> guards = {};
-};
+using interchange::Lowered;
 
-// Each node by the row for its operation, or by its definition. UserError that lists all nodes that
-// have neither, with module and line.
+// See composit/interchange/lower.h. That sizes which follow from values are what they were is one
+// more guard each.
 Lowered lower(const Graph& graph);
 
 }  // namespace composit::onnx
