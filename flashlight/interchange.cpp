@@ -27,4 +27,14 @@ void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
   composit::save_onnx(gradient.saved(), file, options);
 }
 
+void save_stablehlo(const CaptureBase& capture, const std::filesystem::path& file,
+                    const composit::StableHloOptions& options) {
+  composit::save_stablehlo(capture.saved(), file, options);
+}
+
+void save_stablehlo(const Gradient& gradient, const std::filesystem::path& file,
+                    const composit::StableHloOptions& options) {
+  composit::save_stablehlo(gradient.saved(), file, options);
+}
+
 }  // namespace flashlight

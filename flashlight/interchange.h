@@ -3,6 +3,7 @@
 //   auto captured = flashlight::trace(model, x);
 //   flashlight::save_pt2(captured, "model.pt2");       // torch.export.load("model.pt2") in Python
 //   flashlight::save_onnx(captured, "model.onnx");     // onnxruntime, OpenVINO, …
+//   flashlight::save_stablehlo(captured, "model.mlir");   // XLA, IREE
 //
 // The same of a saved capture, without LibTorch: composit/interchange.
 #pragma once
@@ -11,6 +12,7 @@
 
 #include "composit/interchange/onnx.h"
 #include "composit/interchange/pt2.h"
+#include "composit/interchange/stablehlo.h"
 #include "flashlight/capture.h"
 #include "flashlight/family.h"
 
@@ -31,5 +33,12 @@ void save_onnx(const CaptureBase& capture, const std::filesystem::path& file,
                const composit::OnnxOptions& options = {});
 void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
                const composit::OnnxOptions& options = {});
+
+// A module of StableHLO: see composit/interchange/stablehlo.h. A derivative gives the loss, then
+// gradients. UserError as there, and as CaptureBase::save.
+void save_stablehlo(const CaptureBase& capture, const std::filesystem::path& file,
+                    const composit::StableHloOptions& options = {});
+void save_stablehlo(const Gradient& gradient, const std::filesystem::path& file,
+                    const composit::StableHloOptions& options = {});
 
 }  // namespace flashlight

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "composit/interchange/values.h"
 #include "composit/ir/error.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
@@ -24,23 +25,6 @@ LazyTensor reshaped(const LazyTensor& x, const Dims& sizes) {
 
 LazyTensor expanded(const LazyTensor& x, const Dims& sizes) {
   return x.sizes() == sizes ? x : call("aten::expand", {x, sizes});
-}
-
-LazyTensor integers(const std::vector<int64_t>& values) {
-  const Type type = tensor_type(DType::int64, {static_cast<int64_t>(values.size())});
-  return constant(array_of(type, values));
-}
-
-LazyTensor filled(double value, DType dtype, const Dims& sizes) {
-  const Type type = tensor_type(dtype, sizes);
-  return constant(array_of(type, std::vector<double>(static_cast<size_t>(type.numel()), value)));
-}
-
-Dims broadcast(const Dims& a, const Dims& b) {
-  Dims sizes = a;  // of the same rank
-  for (size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] == 1) sizes[i] = b[i];
-  return sizes;
 }
 
 // ATen's name of a function of scalars; those that are named alike are not here.

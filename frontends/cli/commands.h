@@ -80,12 +80,13 @@ struct ImportArguments {
 // without LibTorch.
 int import(const ImportArguments& arguments, std::ostream& out);
 struct ExportArguments {
-  std::string folder;                  // a saved capture
-  std::string target;                  // the file to write
-  std::string format;                  // "pt2", "onnx"; empty: by the ending of `target`
+  std::string folder;  // a saved capture
+  std::string target;  // the file to write
+  std::string format;  // "pt2", "onnx", "stablehlo"; empty: by the ending of `target`
   bool parameters_as_buffers = false;  // of pt2: Pt2Options
   int opset = 20;                      // of onnx: OnnxOptions
-  bool drop_guards = false;            // of onnx: OnnxOptions
+  bool weights_as_parameters = false;  // of stablehlo: StableHloOptions
+  bool drop_guards = false;            // of onnx and stablehlo
 };
 // Writes a capture in a format of other tools.
 int export_to(const ExportArguments& arguments, std::ostream& out);

@@ -3,6 +3,7 @@
 
 #include "composit/interchange/onnx.h"
 #include "composit/interchange/pt2.h"
+#include "composit/interchange/stablehlo.h"
 #include "composit/ir/error.h"
 #include "frontends/cli/commands.h"
 
@@ -11,21 +12,27 @@ namespace {
 
 using composit::SavedCapture;
 
-// A format by the name that `--to` takes, which is also the ending of its files.
+// A format by the name that `--to` takes, and by the ending of its files.
 struct Format {
-  std::string_view name;
+  std::string_view name, ending;
   void (*write)(const SavedCapture& capture, const ExportArguments& arguments);
 };
 
 constexpr Format kFormats[] = {
-    {"onnx",
+    {"onnx", "onnx",
      [](const SavedCapture& capture, const ExportArguments& arguments) {
        composit::save_onnx(capture, arguments.target,
                            {.opset = arguments.opset, .drop_guards = arguments.drop_guards});
      }},
-    {"pt2", [](const SavedCapture& capture, const ExportArguments& arguments) {
+    {"pt2", "pt2",
+     [](const SavedCapture& capture, const ExportArguments& arguments) {
        composit::save_pt2(capture, arguments.target,
                           {.parameters_as_buffers = arguments.parameters_as_buffers});
+     }},
+    {"stablehlo", "mlir", [](const SavedCapture& capture, const ExportArguments& arguments) {
+       composit::save_stablehlo(capture, arguments.target,
+                                {.weights_as_parameters = arguments.weights_as_parameters,
+                                 .drop_guards = arguments.drop_guards});
      }}};
 
 const Format& format_of(const ExportArguments& arguments) {
@@ -35,7 +42,7 @@ const Format& format_of(const ExportArguments& arguments) {
                                                        : ending.substr(1);
   std::string known;
   for (const Format& format : kFormats) {
-    if (format.name == wanted) return format;
+    if (format.name == wanted || format.ending == wanted) return format;
     known += (known.empty() ? "" : ", ") + std::string(format.name);
   }
   throw composit::UserError("[export] --to: expected one of " + known + ", received '" + wanted +

@@ -86,13 +86,16 @@ CLI::App* add_export(CLI::App& app, cli::ExportArguments& arguments) {
   command->add_option("-o,--output", arguments.target, "the file to write")->required();
   command->add_option(
       "--to", arguments.format,
-      "pt2, for torch.export and AOTInductor, or onnx; by the ending of the file if left\n"
-      "out");
+      "pt2, for torch.export and AOTInductor, onnx, or stablehlo, for XLA and IREE; by the\n"
+      "ending of the file (.pt2, .onnx, .mlir) if left out");
   command->add_flag("--parameters-as-buffers", arguments.parameters_as_buffers,
                     "of pt2: parameters that the program writes become buffers, for AOTInductor");
   command->add_option("--opset", arguments.opset, "of onnx: from 20, which is the default, to 24");
-  command->add_flag("--drop-guards", arguments.drop_guards,
-                    "of onnx: without the Boolean outputs that say whether the model holds");
+  command->add_flag("--weights-as-parameters", arguments.weights_as_parameters,
+                    "of stablehlo: weights are no arguments, but read by name, as IREE does");
+  command->add_flag(
+      "--drop-guards", arguments.drop_guards,
+      "of onnx and stablehlo: without the Boolean outputs that say whether the model holds");
   return command;
 }
 

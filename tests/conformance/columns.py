@@ -5,6 +5,7 @@
 
 import functools
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -206,27 +207,37 @@ def pt2(subject):
 def onnx(subject):
     """onnxruntime gives torch's values, by the tolerances of all tests, and each guard holds. Samples
     that it has no kernels for are not asked."""
-    import onnx_engines
+    return _in_engine(subject, "onnxruntime", "NOT_IMPLEMENTED")
 
+
+def xla(subject):
+    """The same of XLA, which reads StableHLO."""
+    return _in_engine(subject, "xla")
+
+
+def _in_engine(subject, engine, without_kernel=None):
+    import engines
+
+    ending = engines.FORMATS[engine]
     refused, kept = {}, []
-    with onnx_engines.Models() as models:
+    with engines.Models() as models:
         for case in subject.computed:
             try:
-                models.add(f"case_{len(kept)}", subject.capture(case), fresh(case), {})
+                models.add(f"case_{len(kept)}", subject.capture(case), fresh(case), {}, ending)
             except Exception as error:
-                refused[case.label] = " ".join(str(error).split(".onnx: ", 1)[-1].split())[:300]
+                refused[case.label] = _reason(error, ending)
             kept.append(case)
-        models.run(["onnxruntime"])
+        models.run([engine])
 
         def result(number):
             try:
-                return models.results(f"case_{number}", "onnxruntime")
+                return models.results(f"case_{number}", engine)
             except RuntimeError as error:
                 return error
 
         given = {case.label: None if case.label in refused else result(number)
                  for number, case in enumerate(kept)}  # fmt: skip
-    asked = [case for case in kept if "NOT_IMPLEMENTED" not in str(given[case.label])]
+    asked = [case for case in kept if not without_kernel or without_kernel not in str(given[case.label])]
 
     def check(case):
         received = given[case.label]
@@ -239,6 +250,11 @@ def onnx(subject):
         return _differing_values(subject, case, outputs, expected)
 
     return _each(asked, check)
+
+
+def _reason(error, ending):
+    """Without the format and the file, which are others each time."""
+    return " ".join(re.sub(rf"\[\w+\] (\S+\.{ending}: )?", "", str(error), count=1).split())[:300]
 
 
 # ---- computed by our definitions and by compiled code -------------------------------------------
@@ -435,4 +451,5 @@ COLUMNS = {
     "mosaic": mosaic,
     "pt2": pt2,
     "onnx": onnx,
+    "xla": xla,
 }

@@ -28,7 +28,7 @@ import report
 os.environ["FLASHLIGHT_SEEN_ONCE"] = "1"  # replays are judged, not looks
 _HERE = pathlib.Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
-COLUMNS = ["captured", "replayed", "rows", "differentiated", "cpp", "mosaic", "pt2", "onnx"]
+COLUMNS = ["captured", "replayed", "rows", "differentiated", "cpp", "mosaic", "pt2", "onnx", "xla"]
 _SAMPLE_STEP = 17  # of --sample: every so many operators
 
 
@@ -162,9 +162,9 @@ def arguments():
 def columns_here():
     """All but those whose programs are not installed."""
     sys.path.insert(0, str(_ROOT / "tests/frontends/python"))
-    import onnx_engines
+    import engines
 
-    return [column for column in COLUMNS if column != "onnx" or onnx_engines.PYTHON]
+    return [column for column in COLUMNS if column not in ("onnx", "xla") or engines.PYTHON]
 
 
 def main():

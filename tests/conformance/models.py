@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import random as pyrandom
+import re
 import subprocess
 import sys
 import time
@@ -38,6 +39,7 @@ COLUMNS = {
     "pt2": "exported to .pt2",
     "pt2_family": "the family exported",
     "onnx": "in onnxruntime",
+    "xla": "in XLA",
 }
 
 
@@ -169,8 +171,15 @@ class Examination:
 
     def onnx(self):
         """onnxruntime gives the model's numbers, and each guard holds."""
+        return self._in_engine("onnx", "onnxruntime")
+
+    def xla(self):
+        """XLA does, by a module of StableHLO."""
+        return self._in_engine("xla", "xla")
+
+    def _in_engine(self, column, engine):
+        import engines
         import flashlight
-        import onnx_engines
         import torch
         from agreement import leaves
 
@@ -178,13 +187,12 @@ class Examination:
         with torch.no_grad():
             expected = leaves(self._original.call(*arguments, **keywords))
             try:
-                received = onnx_engines.run(self._captured, arguments, keywords, ["onnxruntime"])
+                received = engines.run(self._captured, arguments, keywords, [engine])[engine]
             except flashlight.Error as error:
-                return "[onnx] " + str(error).split(".onnx: ", 1)[1]
-        received = received["onnxruntime"]
+                return f"[{column}] " + re.sub(r"\[\w+\] (\S+\.onnx: )?", "", str(error), count=1)
         if not all(bool(v) for name, v in received.items() if name.startswith("guard_")):
             return "a guard does not hold"
-        times = onnx_engines.times_off(received, expected)
+        times = engines.times_off(received, expected)
         return "" if times <= _CLOSE else f"{times:.1e} of the largest element off"
 
     def _wrong_export(self, captured, calls, program):
@@ -293,9 +301,9 @@ def _above_least(ranges, steps):
 
 def columns_here():
     """All but those whose programs are not installed."""
-    import onnx_engines
+    import engines
 
-    return [column for column in COLUMNS if column != "onnx" or onnx_engines.PYTHON]
+    return [column for column in COLUMNS if column not in ("onnx", "xla") or engines.PYTHON]
 
 
 def examine(name, columns):

@@ -1,6 +1,6 @@
 """Captures as ONNX models: onnx's checker takes them, and onnxruntime and OpenVINO give what torch gives.
 
-The other side lives in an environment of its own (onnx_engines.py), without which the test is skipped."""
+The other side lives in an environment of its own (engines.py), without which the test is skipped."""
 
 import pathlib
 import sys
@@ -15,7 +15,7 @@ import torch
 import transformers
 
 import flashlight
-import onnx_engines
+import engines
 import originals
 from agreement import exactly, leaves
 
@@ -40,11 +40,11 @@ class OnnxTest(unittest.TestCase):
         torch.manual_seed(1)
 
     def results(self, captured, arguments, keywords=None, **options):
-        return onnx_engines.run(captured, arguments, keywords or {}, list(CLOSE), **options)
+        return engines.run(captured, arguments, keywords or {}, list(CLOSE), **options)
 
     def assert_close(self, results, expected):
         for engine, received in results.items():
-            self.assertLessEqual(onnx_engines.times_off(received, leaves(expected)), CLOSE[engine],
+            self.assertLessEqual(engines.times_off(received, leaves(expected)), CLOSE[engine],
                                  engine)
 
     @torch.no_grad()
@@ -142,7 +142,7 @@ class OnnxTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not onnx_engines.PYTHON:
+    if not engines.PYTHON:
         print("skipped: ./dev interchange makes what this needs")
         sys.exit(SKIPPED)
     unittest.main()

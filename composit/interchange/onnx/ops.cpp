@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "composit/interchange/onnx/dtypes.h"
-#include "composit/ops/native.h"
 
 namespace composit::onnx {
 
@@ -27,27 +26,6 @@ LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes att
 
 NamedAttribute attribute(std::string_view name, Attribute value) {
   return {Symbol(name), std::move(value)};
-}
-
-LazyTensor integers(const std::vector<int64_t>& values) {
-  return constant(
-      array_of(tensor_type(DType::int64, {static_cast<int64_t>(values.size())}), values));
-}
-
-LazyTensor filled(double value, DType dtype, const Dims& sizes) {
-  const Type type = tensor_type(dtype, sizes);
-  return constant(array_of(type, std::vector<double>(static_cast<size_t>(type.numel()), value)));
-}
-
-LazyTensor number(double value, DType dtype) { return filled(value, dtype, {}); }
-
-Dims broadcast(const Dims& a, const Dims& b) {
-  Dims sizes = a.size() < b.size() ? b : a;
-  const Dims& other = a.size() < b.size() ? a : b;
-  const size_t shift = sizes.size() - other.size();
-  for (size_t i = 0; i < other.size(); ++i)
-    if (sizes[shift + i] == 1) sizes[shift + i] = other[i];
-  return sizes;
 }
 
 LazyTensor unary(std::string_view op, const LazyTensor& x) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "composit/interchange/values.h"
 #include "composit/ir/node.h"
 
 namespace composit::onnx {
@@ -25,10 +26,10 @@ LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes att
                 Type result);
 NamedAttribute attribute(std::string_view name, Attribute value);
 
-// Constants: a list of int64, a number.
-LazyTensor integers(const std::vector<int64_t>& values);
-LazyTensor number(double value, DType dtype);
-LazyTensor filled(double value, DType dtype, const Dims& sizes);
+using interchange::broadcast;
+using interchange::filled;
+using interchange::integers;
+using interchange::number;
 
 // Operators whose types follow from their operands.
 LazyTensor unary(std::string_view op, const LazyTensor& x);
@@ -44,8 +45,5 @@ LazyTensor sliced(const LazyTensor& x, int64_t axis, int64_t begin, int64_t end,
 // "ReduceSum", … over these axes.
 LazyTensor reduced(std::string_view op, const LazyTensor& x, const std::vector<int64_t>& axes,
                    bool keep);
-
-// The sizes of both, broadcast.
-Dims broadcast(const Dims& a, const Dims& b);
 
 }  // namespace composit::onnx

@@ -38,7 +38,8 @@ _composit.hide_lines([str(_pathlib.Path(__file__).parent) + "/",
 from composit import numpy, types  # noqa: E402  what stands above comes first
 from composit.numpy import *  # noqa: E402, F403
 from composit import ks, nn  # noqa: E402
+from composit._jax import jax  # noqa: E402
 from composit.types import visualize  # noqa: E402
 
 __all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "backends",
-           "ks", "load_plugin", "nn", "numpy", "parse", "pass_names", "types", "visualize", *numpy.__all__]
+           "jax", "ks", "load_plugin", "nn", "numpy", "parse", "pass_names", "types", "visualize", *numpy.__all__]

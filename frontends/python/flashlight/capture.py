@@ -76,7 +76,8 @@ def export(native: Any, file: str | pathlib.Path, options: dict[str, Any]) -> No
 
 
 # The options of each format, and what they are otherwise.
-_FORMATS = {"pt2": {"parameters_as_buffers": False}, "onnx": {"opset": 20, "drop_guards": False}}
+_FORMATS = {"pt2": {"parameters_as_buffers": False}, "onnx": {"opset": 20, "drop_guards": False},
+            "mlir": {"weights_as_parameters": False, "drop_guards": False}}
 
 
 def load(folder: str | pathlib.Path) -> "Capture":
@@ -283,10 +284,12 @@ class Capture:
 
     def export(self, file: str | pathlib.Path, **options: Any) -> None:
         """Writes a file of other tools, which its ending says: `.pt2` for `torch.export.load` and
-        AOTInductor, `.onnx` for onnxruntime, OpenVINO and others. Options of `.pt2`:
+        AOTInductor, `.onnx` for onnxruntime, OpenVINO and others, `.mlir` for XLA and IREE, which
+        are modules of StableHLO. Options of `.pt2`:
         `parameters_as_buffers`, parameters that the program writes become buffers, which
         AOTInductor needs. Of `.onnx`: `opset` (20), and `drop_guards`, without the Boolean outputs
-        that say whether the capture holds. Error that lists all operators the format has no form
+        that say whether the capture holds. Of `.mlir`: `drop_guards`, and `weights_as_parameters`,
+        which IREE reads by name. Error that lists all operators the format has no form
         for. docs/interchange.md says more."""
         self._expect_reads_compared()
         export(self._native, file, options)

@@ -14,6 +14,7 @@ PYBIND11_MODULE(_composit, module) {
   add_graph(module);
   add_numpy(module);
   add_evaluate(module);
+  add_stablehlo(module);
   add_operation(module);
   add_nn(module);
   add_ks(module);

@@ -71,4 +71,11 @@ void write_onnx(const Captured& captured, const std::filesystem::path& file, int
   save_onnx(captured, file, {.opset = opset, .drop_guards = drop_guards});
 }
 
+template <class Captured>
+void write_stablehlo(const Captured& captured, const std::filesystem::path& file,
+                     bool weights_as_parameters, bool drop_guards) {
+  save_stablehlo(captured, file,
+                 {.weights_as_parameters = weights_as_parameters, .drop_guards = drop_guards});
+}
+
 }  // namespace flashlight::python

@@ -132,6 +132,7 @@ void add_gradient(py::module_& module) {
       .def_property_readonly("names", &Gradient::names)
       .def("save_pt2", &write_pt2<Gradient>, py::call_guard<py::gil_scoped_release>())
       .def("save_onnx", &write_onnx<Gradient>, py::call_guard<py::gil_scoped_release>())
+      .def("save_mlir", &write_stablehlo<Gradient>, py::call_guard<py::gil_scoped_release>())
       .def("run",
            [](const Gradient& gradient, const Tensors& arguments) {
              return loss_and_gradients([&] { return gradient(arguments); });
@@ -189,6 +190,7 @@ void add_capture(py::module_& module) {
       .def("save", &CaptureBase::save, py::call_guard<py::gil_scoped_release>())
       .def("save_pt2", &write_pt2<CaptureBase>, py::call_guard<py::gil_scoped_release>())
       .def("save_onnx", &write_onnx<CaptureBase>, py::call_guard<py::gil_scoped_release>())
+      .def("save_mlir", &write_stablehlo<CaptureBase>, py::call_guard<py::gil_scoped_release>())
       .def("check",
            [](const CaptureBase& c, const Tensors& arguments, bool strict, bool float64,
               double tolerance) {

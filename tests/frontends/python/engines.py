@@ -1,7 +1,8 @@
-"""Runs captures as ONNX models in other engines, which live in an environment of their own.
+"""Runs captures in other engines, which live in an environment of their own: as ONNX models in
+onnxruntime and OpenVINO, as modules of StableHLO in XLA and IREE.
 
-    if onnx_engines.PYTHON:
-        results = onnx_engines.run(captured, (x,), {}, ["onnxruntime"])["onnxruntime"]
+    if engines.PYTHON:
+        results = engines.run(captured, (x,), {}, ["onnxruntime"])["onnxruntime"]
 
 `./dev interchange` makes the environment; FLASHLIGHT_INTERCHANGE_PYTHON names another one."""
 
@@ -15,7 +16,9 @@ import numpy as np
 from flashlight.structure import flatten
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
-_RUN = _ROOT / "tests/interchange/run_onnx.py"
+# The format that each engine reads.
+FORMATS = {"onnxruntime": "onnx", "openvino": "onnx", "xla": "mlir", "iree": "mlir"}
+_SCRIPTS = {"onnx": "run_onnx.py", "mlir": "run_stablehlo.py"}
 _NAMED = os.environ.get("FLASHLIGHT_INTERCHANGE_PYTHON") or str(_ROOT / "build/interchange/bin/python")
 PYTHON = _NAMED if pathlib.Path(_NAMED).exists() else ""
 
@@ -23,9 +26,17 @@ PYTHON = _NAMED if pathlib.Path(_NAMED).exists() else ""
 def run(captured, arguments, keywords, engines, **options):
     """By engine, the outputs of the model by name. What went wrong there is an error here."""
     with Models() as models:
-        models.add("model", captured, arguments, keywords, **options)
+        for ending in {FORMATS[engine] for engine in engines}:
+            models.add("model", captured, arguments, keywords, ending, **options)
         models.run(engines)
         return {engine: models.results("model", engine) for engine in engines}
+
+
+def _run(command):
+    process = subprocess.run(command, capture_output=True, text=True)
+    if process.returncode:
+        lines = process.stderr.strip().splitlines()
+        raise RuntimeError(f"the process ended with {process.returncode}: {lines[-1:]}")
 
 
 class Models:
@@ -39,9 +50,9 @@ class Models:
     def __exit__(self, *_):
         self._folder.cleanup()
 
-    def add(self, name, captured, arguments, keywords, **options):
+    def add(self, name, captured, arguments, keywords, ending="onnx", **options):
         """flashlight.Error where the capture cannot be written."""
-        captured.export(self._path / f"{name}.onnx", **options)
+        captured.export(self._path / f"{name}.{ending}", **options)
         nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
         names = [n["name"] for n in nodes if n["kind"] == "user_input"]
         tensors, _ = flatten((tuple(arguments), keywords), "arguments")
@@ -49,11 +60,9 @@ class Models:
         np.savez(self._path / f"{name}.npz", **inputs)
 
     def run(self, engines):
-        process = subprocess.run([PYTHON, _RUN, self._path, *engines],
-                                 capture_output=True, text=True)  # fmt: skip
-        if process.returncode:
-            lines = process.stderr.strip().splitlines()
-            raise RuntimeError(f"the process ended with {process.returncode}: {lines[-1:]}")
+        for ending, script in _SCRIPTS.items():
+            if own := [engine for engine in engines if FORMATS[engine] == ending]:
+                _run([PYTHON, _ROOT / "tests/interchange" / script, self._path, *own])
 
     def results(self, name, engine):
         """By name. RuntimeError that says what the engine said."""

@@ -1,0 +1,160 @@
+#include "composit/interchange/stablehlo/lower.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "composit/interchange/stablehlo/ops.h"
+#include "composit/interchange/stablehlo/rows.h"
+#include "composit/ir/transform.h"
+#include "composit/ops/native.h"
+
+namespace composit::stablehlo {
+namespace {
+
+bool is(const Node& node, std::string_view op) {
+  const std::string_view name = node.op().str();
+  return node.op().domain() == kDomain && name.substr(kDomain.size() + 2) == op;
+}
+
+bool is_constant(const LazyTensor& x) { return x.node->op() == ops::kConstant; }
+
+std::vector<int64_t> values_of(const LazyTensor& constant) {
+  return elements<int64_t>(constant.node->attribute("value").as<Array>());
+}
+
+// The least and the largest number that integers can be, as far as their operators show.
+struct Range {
+  std::optional<int64_t> least = {}, largest = {};
+};
+
+Range range_of(const LazyTensor& x, int depth);
+
+// `of_max`: maximum, else minimum.
+Range bounded(const Range& a, const Range& b, bool of_max) {
+  const auto pick = [&](std::optional<int64_t> p, std::optional<int64_t> q, bool needs_both) {
+    if (p && q) return std::optional(of_max ? std::max(*p, *q) : std::min(*p, *q));
+    return needs_both ? std::nullopt : (p ? p : q);
+  };
+  return {pick(a.least, b.least, !of_max), pick(a.largest, b.largest, of_max)};
+}
+
+Range joined(const Range& a, const Range& b) {
+  Range both;
+  if (a.least && b.least) both.least = std::min(*a.least, *b.least);
+  if (a.largest && b.largest) both.largest = std::max(*a.largest, *b.largest);
+  return both;
+}
+
+// `select(i < 0, i + size, i)` of what is never below 0 is what it was.
+std::optional<Range> unwrapped(const Node& select, int depth) {
+  const LazyTensor& kept = select.operands()[2];
+  const Node& other = *select.operands()[1].node;
+  if (!is(other, "add") || !(other.operands()[0] == kept)) return std::nullopt;
+  const Range range = range_of(kept, depth);
+  return range.least && *range.least >= 0 ? std::optional(range) : std::nullopt;
+}
+
+Range range_of(const LazyTensor& x, int depth) {
+  if (depth == 0) return {};
+  const Node& node = *x.node;
+  if (is_constant(x)) {
+    const std::vector<int64_t> values = values_of(x);
+    if (values.empty()) return {0, 0};
+    const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+    return {*least, *largest};
+  }
+  const auto of = [&](size_t operand) { return range_of(node.operands()[operand], depth - 1); };
+  if (is(node, "iota"))
+    return {0, x.sizes()[static_cast<size_t>(node.attribute("dim").as_int())] - 1};
+  for (const char* op : {"reshape", "broadcast_in_dim", "transpose", "slice", "reverse"})
+    if (is(node, op)) return of(0);
+  if (is(node, "convert")) return is_floating_point(node.operands()[0].dtype()) ? Range{} : of(0);
+  if (is(node, "maximum") || is(node, "minimum")) return bounded(of(0), of(1), is(node, "maximum"));
+  if (is(node, "concatenate")) {
+    Range all = of(0);
+    for (size_t i = 1; i < node.operands().size(); ++i) all = joined(all, of(i));
+    return all;
+  }
+  if (is(node, "select")) {
+    if (const auto range = unwrapped(node, depth - 1)) return *range;
+    return joined(of(1), of(2));
+  }
+  return {};
+}
+
+// ---- what has to hold ---------------------------------------------------------------------------
+
+// Takes `checked` and `in_range` out of graphs.
+class Checks {
+ public:
+  // `asks`: gathers what has to hold; within branches and loops nobody can ask.
+  Graph without(const Graph& graph, bool asks) {
+    const Graph plain =
+        rebuild_regions(graph, [this](const Graph& region) { return without(region, false); });
+    return rebuild(plain, [&](const Node& node, const LazyTensors& operands) {
+      std::optional<Replacement> replacement;
+      if (is(node, "in_range")) {
+        replacement = Replacement{.outputs = {asked(operands[0], node, asks)}};
+      } else if (is(node, "checked")) {
+        if (asks) note(node.attribute("what").as<std::string>(), operands[1]);
+        replacement = Replacement{.outputs = {operands[0]}};
+      }
+      return replacement;
+    });
+  }
+
+  void add_to(Lowered& lowered) const {
+    Graph::Parts parts = lowered.graph.parts();
+    for (const std::string& what : order_) {
+      parts.outputs.push_back(holds_.at(what));
+      lowered.guards.push_back(what);
+    }
+    lowered.graph = Graph(std::move(parts));
+  }
+
+ private:
+  static bool is_true(const LazyTensor& x) {
+    if (is_constant(x)) return values_of(x) == std::vector<int64_t>{1};
+    return is(*x.node, "and") && is_true(x.node->operands()[0]) && is_true(x.node->operands()[1]);
+  }
+
+  void note(const std::string& what, const LazyTensor& holds) {
+    if (is_true(holds)) return;
+    LazyTensor& all = holds_[what];
+    if (!all) order_.push_back(what);
+    all = all ? binary("and", all, holds) : holds;
+  }
+
+  static LazyTensor asked(const LazyTensor& indices, const Node& node, bool asks) {
+    constexpr int kDepth = 12;
+    const int64_t limit = node.attribute("limit").as_int();
+    const LazyTensor yes = number(1, DType::bool_);
+    const Range range = asks ? range_of(indices, kDepth) : Range{};
+    const bool known = range.least && range.largest && *range.least >= 0 && *range.largest < limit;
+    if (!asks || known) return yes;
+    const LazyTensor low = compare("GE", indices, number(0, DType::int64));
+    const LazyTensor high =
+        compare("LT", indices, number(static_cast<double>(limit), DType::int64));
+    std::vector<int64_t> axes(indices.sizes().size());
+    std::iota(axes.begin(), axes.end(), 0);
+    return reduced("and", binary("and", low, high), yes, axes, false);
+  }
+
+  std::map<std::string, LazyTensor> holds_;
+  std::vector<std::string> order_;
+};
+
+}  // namespace
+
+Lowered lower(const Graph& graph) {
+  Lowered lowered =
+      interchange::lower(graph, {.name = "StableHLO", .domain = kDomain, .rows = rows()});
+  Checks checks;
+  lowered.graph = checks.without(lowered.graph, true);
+  checks.add_to(lowered);
+  return lowered;
+}
+
+}  // namespace composit::stablehlo

@@ -1,0 +1,17 @@
+// Constants as nodes, and the sizes of what broadcasts.
+#pragma once
+
+#include <vector>
+
+#include "composit/ir/node.h"
+
+namespace composit::interchange {
+
+LazyTensor integers(const std::vector<int64_t>& values);  // of int64, along one axis
+LazyTensor filled(double value, DType dtype, const Dims& sizes);
+LazyTensor number(double value, DType dtype);
+
+// The sizes of both, broadcast.
+Dims broadcast(const Dims& a, const Dims& b);
+
+}  // namespace composit::interchange
