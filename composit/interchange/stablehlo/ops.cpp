@@ -94,6 +94,10 @@ LazyTensor is_nan(const LazyTensor& x) {
   return filled(0, DType::bool_, x.sizes());
 }
 
+LazyTensor truth(const LazyTensor& x) {
+  return x.dtype() == DType::bool_ ? x : compare("NE", x, like(0, x));
+}
+
 LazyTensor cast_to(const LazyTensor& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   // Of a complex number that becomes real, what is imaginary is dropped; that it is 0 says nothing.
@@ -181,6 +185,19 @@ Region combiner(DType dtype, std::string_view op) {
   const Type scalar = tensor_type(dtype, {});
   return region_of({scalar, scalar}, [&](const LazyTensors& x) {
     return LazyTensors{op == "right" ? x[1] : binary(op, x[0], x[1])};
+  });
+}
+
+Region chooser(DType dtype, bool largest) {
+  const Type value = tensor_type(dtype, {}), place = tensor_type(DType::int64, {});
+  return region_of({value, place, value, place}, [&](const LazyTensors& in) {
+    const LazyTensor &a = in[0], &i = in[1], &b = in[2], &k = in[3];
+    const LazyTensor a_nan = is_nan(a), b_nan = is_nan(b);
+    const LazyTensor beats = binary("or", compare(largest ? "GT" : "LT", b, a), b_nan);
+    const LazyTensor takes = binary("and", beats, unary("not", a_nan));
+    const LazyTensor equal = binary("or", compare("EQ", a, b), binary("and", a_nan, b_nan));
+    const LazyTensor right = binary("or", takes, binary("and", equal, compare("LT", k, i)));
+    return LazyTensors{where(right, b, a), where(right, k, i)};
   });
 }
 

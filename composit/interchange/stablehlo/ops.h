@@ -48,6 +48,7 @@ LazyTensor binary(std::string_view op, const LazyTensor& x, const LazyTensor& y)
 LazyTensor compare(std::string_view direction, const LazyTensor& x, const LazyTensor& y);
 LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y);
 LazyTensor is_nan(const LazyTensor& x);
+LazyTensor truth(const LazyTensor& x);  // what is not 0
 LazyTensor cast_to(const LazyTensor& x, DType dtype);
 LazyTensor reshaped(const LazyTensor& x, const Dims& sizes);
 LazyTensor transposed(const LazyTensor& x, const std::vector<int64_t>& order);
@@ -71,6 +72,9 @@ LazyTensor in_range(const LazyTensor& indices, int64_t limit);
 Region region_of(const std::vector<Type>& scalars, const TensorFunction& body);
 // Of two operands of this dtype.
 Region combiner(DType dtype, std::string_view op);
+// Of a value and its place, twice: the larger (or lesser) value with its place. What is not a
+// number comes before all, and of equal ones the first.
+Region chooser(DType dtype, bool largest);
 
 // "add", "multiply", "maximum", "minimum", "and", "or" over axes, which are left out, or kept with
 // size 1.

@@ -57,8 +57,8 @@ class ModuleWriter {
       types += (types.empty() ? "" : ", ") + type_of(port.value);
     }
     return "module @" + symbol_of(module_.name) + " {\n" + globals + "  func.func public @main(" +
-           arguments + ") -> (" + results + ") {\n" + body_ + "    return " + joined(values) +
-           " : " + types + "\n  }\n}\n";
+           arguments + ") -> (" + results + ") {\n" + body_ + "    return" +
+           (values.empty() ? "" : " " + joined(values) + " : " + types) + "\n  }\n}\n";
   }
 
  private:

@@ -102,7 +102,8 @@ def _as(argument, kind, number):
     array = jnp.asarray(argument)
     if (array.shape, array.dtype) == (kind.shape, kind.dtype):
         return array
-    wide = " (is jax_enable_x64 on?)" if kind.dtype.itemsize == 8 else ""
+    narrow = kind.dtype.itemsize == 8 and array.dtype != kind.dtype
+    wide = " (is jax_enable_x64 on?)" if narrow else ""
     raise _composit.Error(f"[jax] expected {kind.dtype}{list(kind.shape)} as argument {number}, "
                           f"received {array.dtype}{list(array.shape)}{wide}")
 

@@ -1,4 +1,5 @@
 #include <complex>
+#include <numeric>
 
 #include "composit/interchange/stablehlo/rows.h"
 #include "composit/interchange/stablehlo/scalars.h"
@@ -51,10 +52,6 @@ LazyTensors of_two_plain(const Call& call, const Types& results) {
   return real_of(call, "alpha") == 1 ? of_two<function>(call, results) : LazyTensors();
 }
 
-LazyTensor truth(const LazyTensor& x) {
-  return x.dtype() == DType::bool_ ? x : compare("NE", x, like(0, x));
-}
-
 // Of any dtype: what is not 0 is true.
 template <const char* op>
 LazyTensors of_truths(const Call& call, const Types&) {
@@ -94,12 +91,28 @@ LazyTensors clamped(const Call& call, const Types& results) {
   return {x};
 }
 
+// x, which has to be above 0: compilers give other numbers below, where these functions are defined
+// as well.
+LazyTensor above_zero(const LazyTensor& x) {
+  std::vector<int64_t> axes(x.sizes().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  const LazyTensor all =
+      reduced("and", compare("GT", x, like(0, x)), number(1, DType::bool_), axes, false);
+  return checked(x, all, "arguments of polygamma and zeta are above 0");
+}
+
 LazyTensors polygamma(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
   const auto order = static_cast<double>(int_of(call, "n"));
   if (x.dtype() != results[0].dtype) return {};
   if (order == 0) return {unary("digamma", x)};
-  return {binary("polygamma", number(order, x.dtype()), x)};
+  return {binary("polygamma", number(order, x.dtype()), above_zero(x))};
+}
+
+LazyTensors zeta(const Call& call, const Types& results) {
+  const LazyTensor &x = call.tensors().at(0), &q = call.tensors().at(1);
+  if (x.dtype() != results[0].dtype || q.dtype() != x.dtype()) return {};
+  return {binary("zeta", x, above_zero(q))};
 }
 
 }  // namespace
@@ -157,7 +170,7 @@ void add_elementwise_rows(std::vector<Row>& rows) {
                            {"aten::copysign.Tensor", of_two<F::copysign>},
                            {"aten::hypot", of_two<F::hypot>},
                            {"aten::nextafter", of_two<F::nextafter>},
-                           {"aten::special_zeta", of_two<F::zeta>},
+                           {"aten::special_zeta", zeta},
                            {"aten::remainder.Tensor", of_two<F::remainder>},
                            {"aten::fmod.Tensor", of_two<F::fmod>},
                            {"aten::lt.Tensor", of_two<F::lt>},

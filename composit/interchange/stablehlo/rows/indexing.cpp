@@ -2,6 +2,7 @@
 // torch throws: that indices are in range is a condition of the program (guards.h).
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "composit/interchange/stablehlo/rows.h"
 
@@ -18,6 +19,67 @@ LazyTensor from_front(const LazyTensor& index, int64_t size) {
   return where(compare("LT", at, number(0, DType::int64)), wrapped, at);
 }
 
+bool is_integer(const LazyTensor& x) {
+  return !is_floating_point(x.dtype()) && !is_complex(x.dtype()) && x.dtype() != DType::bool_;
+}
+
+// ---- masks --------------------------------------------------------------------------------------
+
+// The places of the first `count` true elements in row-major order, a column per axis. That there
+// are so many is a condition of the program.
+LazyTensors places_of_mask(const LazyTensor& mask, int64_t count) {
+  const int64_t elements = mask.numel();
+  const LazyTensor flat = reshaped(mask, {elements});
+  const Type truth_type = tensor_type(DType::bool_, {}), place = tensor_type(DType::int64, {});
+  const Region before =
+      region_of({truth_type, truth_type, place, place},
+                [](const LazyTensors& in) { return LazyTensors{compare("GT", in[0], in[1])}; });
+  const LazyTensors sorted =
+      calls("sort", {flat, iota(DType::int64, {elements}, 0)},
+            {attribute("dimension", int64_t{0}), attribute("body", before)},
+            {tensor_type(DType::bool_, {elements}), tensor_type(DType::int64, {elements})});
+  const LazyTensor sum =
+      reduced("add", cast_to(flat, DType::int64), number(0, DType::int64), {0}, false);
+  const LazyTensor holds = compare("EQ", sum, number(static_cast<double>(count), DType::int64));
+  LazyTensor rest =
+      checked(sliced(sorted[1], 0, 0, count), holds, "as many elements are chosen as were");
+  LazyTensors columns(mask.sizes().size());
+  for (size_t axis = columns.size(); axis-- > 0;) {
+    const LazyTensor size = number(static_cast<double>(mask.sizes()[axis]), DType::int64);
+    columns[axis] = binary("remainder", rest, size);
+    rest = binary("divide", rest, size);
+  }
+  return columns;
+}
+
+// How many elements a mask among the indices chooses, by the result; -1 without a mask. Nothing
+// where the result does not say: several masks, or other indices beside one.
+std::optional<int64_t> chosen_by(const LazyTensors& given, const Type& result) {
+  size_t kept = 0, masks = 0, others = 0;
+  for (const LazyTensor& index : given) {
+    if (index) (is_integer(index) ? others : masks) += 1;
+    if (!index && masks == 0) ++kept;
+  }
+  if (masks == 0) return -1;
+  if (masks > 1 || others > 0) return std::nullopt;
+  return result.sizes.at(kept);
+}
+
+// The indices with masks as the places that they choose.
+LazyTensors without_masks(const LazyTensors& given, int64_t chosen) {
+  LazyTensors indices;
+  for (const LazyTensor& index : given) {
+    if (!index || is_integer(index)) {
+      indices.push_back(index);
+      continue;
+    }
+    for (const LazyTensor& column : places_of_mask(truth(index), chosen)) indices.push_back(column);
+  }
+  return indices;
+}
+
+// ---- places -------------------------------------------------------------------------------------
+
 // A tensor indexed at some of its axes; the axes of the indices stand where `offsets` are not.
 struct Places {
   LazyTensor indices;  // the sizes of the indices, then one number per indexed axis
@@ -26,10 +88,6 @@ struct Places {
   Dims sizes;          // of the result
   LazyTensor valid;    // all are in range
 };
-
-bool is_integer(const LazyTensor& x) {
-  return !is_floating_point(x.dtype()) && !is_complex(x.dtype()) && x.dtype() != DType::bool_;
-}
 
 LazyTensor columns_of(const LazyTensors& indices, const Dims& common) {
   Dims last = common;
@@ -98,11 +156,32 @@ LazyTensor written(const LazyTensor& x, const Places& places, const LazyTensor& 
   return checked(result, places.valid, "indices are in range");
 }
 
-LazyTensors index(const Call& call, const Types&) {
+LazyTensors index(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
+  const auto chosen = chosen_by(call["indices"].tensors(), results[0]);
   Places places;
-  if (!places_of(x, call["indices"].tensors(), places)) return {};
+  if (!chosen || !places_of(x, without_masks(call["indices"].tensors(), *chosen), places))
+    return {};
   return {read(x, places)};
+}
+
+LazyTensors nonzero(const Call& call, const Types& results) {
+  const LazyTensor mask = truth(tensor_of(call, "self"));
+  if (mask.rank() == 0) return {};
+  LazyTensors columns;
+  for (const LazyTensor& column : places_of_mask(mask, results[0].sizes[0]))
+    columns.push_back(reshaped(column, {results[0].sizes[0], 1}));
+  return {concatenated(columns, 1)};
+}
+
+LazyTensors masked_select(const Call& call, const Types& results) {
+  const LazyTensor &x = tensor_of(call, "self"), &mask = tensor_of(call, "mask");
+  Dims sizes = broadcast(x.sizes(), mask.sizes());
+  if (sizes.empty()) sizes = {1};
+  const LazyTensor from = broadcast_to(x, sizes);
+  Places places;
+  const LazyTensors columns = places_of_mask(broadcast_to(truth(mask), sizes), results[0].sizes[0]);
+  return places_of(from, columns, places) ? LazyTensors{read(from, places)} : LazyTensors();
 }
 
 LazyTensors index_put(const Call& call, const Types&) {
@@ -148,6 +227,8 @@ void add_indexing_rows(std::vector<Row>& rows) {
                            {"aten::index_select", index_select},
                            {"aten::gather", gather},
                            {"aten::index.Tensor", index},
+                           {"aten::masked_select", masked_select},
+                           {"aten::nonzero", nonzero},
                            {"aten::index_put", index_put}});
 }
 

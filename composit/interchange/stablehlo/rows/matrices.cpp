@@ -23,7 +23,8 @@ LazyTensor triangle(const LazyTensor& x, bool upper) {
 // What is not positive definite gives no numbers there, and an error in torch.
 LazyTensors cholesky(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
-  if (!is_supported(x) || x.numel() == 0) return {};
+  if (!is_supported(x)) return {};
+  if (x.numel() == 0) return {x, filled(0, results[1].dtype, results[1].sizes)};
   const bool upper = bool_of(call, "upper");
   const LazyTensor factor = triangle(stablehlo::call("cholesky", {x}, {attribute("lower", !upper)},
                                                      tensor_type(x.dtype(), x.sizes())),
@@ -35,9 +36,10 @@ LazyTensors cholesky(const Call& call, const Types& results) {
           filled(0, results[1].dtype, results[1].sizes)};
 }
 
-LazyTensors solve_triangular(const Call& call, const Types&) {
+LazyTensors solve_triangular(const Call& call, const Types& results) {
   const LazyTensor &a = tensor_of(call, "A"), &b = tensor_of(call, "B");
-  if (!is_supported(a) || a.numel() == 0 || b.numel() == 0) return {};
+  if (!is_supported(a)) return {};
+  if (b.numel() == 0) return {filled(0, b.dtype(), results[0].sizes)};
   Dims batch_of_a(a.sizes().begin(), a.sizes().end() - 2);
   if (batch_of_a != Dims(b.sizes().begin(), b.sizes().end() - 2)) return {};
   return {stablehlo::call(

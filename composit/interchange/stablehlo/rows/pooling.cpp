@@ -52,20 +52,6 @@ LazyTensors over_windows(const LazyTensors& operands, const Windows& windows, Re
                std::move(results));
 }
 
-// The larger one, and what is not a number before all; of equal ones the first.
-Region larger(DType dtype) {
-  const Type value = tensor_type(dtype, {}), place = tensor_type(DType::int64, {});
-  return region_of({value, place, value, place}, [&](const LazyTensors& in) {
-    const LazyTensor &a = in[0], &i = in[1], &b = in[2], &k = in[3];
-    const LazyTensor a_nan = is_nan(a), b_nan = is_nan(b);
-    const LazyTensor equal = binary("or", compare("EQ", a, b), binary("and", a_nan, b_nan));
-    const LazyTensor beats = binary("or", binary("and", compare("GT", b, a), unary("not", a_nan)),
-                                    binary("and", b_nan, unary("not", a_nan)));
-    const LazyTensor right = binary("or", beats, binary("and", equal, compare("LT", k, i)));
-    return LazyTensors{where(right, b, a), where(right, k, i)};
-  });
-}
-
 template <size_t axes>
 LazyTensors max_pool(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
@@ -80,7 +66,7 @@ LazyTensors max_pool(const Call& call, const Types& results) {
       broadcast_to(reshaped(iota(DType::int64, {elements}, 0), plane), x.sizes());
   return over_windows(
       {x, places, lowest(x.dtype()), number(static_cast<double>(elements), DType::int64)}, windows,
-      larger(x.dtype()), results);
+      chooser(x.dtype(), true), results);
 }
 
 // How many elements each window counts, by torch's rule: padding counts where it is asked for, but

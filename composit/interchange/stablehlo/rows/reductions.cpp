@@ -40,10 +40,6 @@ LazyTensors amin(const Call& call, const Types&) {
       reduced("minimum", x, highest(x.dtype()), axes_of(call, "dim", x), bool_of(call, "keepdim"))};
 }
 
-LazyTensor truth(const LazyTensor& x) {
-  return x.dtype() == DType::bool_ ? x : compare("NE", x, like(0, x));
-}
-
 LazyTensors all(const Call& call, const Types& results) {
   const LazyTensor x = truth(tensor_of(call, "self"));
   return {cast_to(
@@ -60,20 +56,9 @@ LazyTensors any(const Call& call, const Types& results) {
 
 // ---- places -------------------------------------------------------------------------------------
 
-// The largest (or least) element along an axis and its place: what is not a number comes before
-// all, and of equal ones the first.
+// The largest (or least) element along an axis and its place.
 LazyTensors extremum(const LazyTensor& x, int64_t axis, bool largest, bool keep) {
-  const Type value = tensor_type(x.dtype(), {}), place = tensor_type(DType::int64, {});
-  const Region body = region_of({value, place, value, place}, [&](const LazyTensors& in) {
-    const LazyTensor &a = in[0], &i = in[1], &b = in[2], &k = in[3];
-    const LazyTensor beats = compare(largest ? "GT" : "LT", b, a);
-    const LazyTensor a_nan = is_nan(a), b_nan = is_nan(b);
-    const LazyTensor takes = binary("or", binary("and", beats, unary("not", a_nan)),
-                                    binary("and", b_nan, unary("not", a_nan)));
-    const LazyTensor equal = binary("or", compare("EQ", a, b), binary("and", a_nan, b_nan));
-    const LazyTensor right = binary("or", takes, binary("and", equal, compare("LT", k, i)));
-    return LazyTensors{where(right, b, a), where(right, k, i)};
-  });
+  const Region body = chooser(x.dtype(), largest);
   const LazyTensor places = iota(DType::int64, x.sizes(), axis);
   const Dims left = without(x.sizes(), {axis}, false), kept = without(x.sizes(), {axis}, keep);
   // The place of what nothing has met is behind all.
