@@ -125,8 +125,9 @@ class Lowering {
     const Call call = call_of(node, operation->schema, blocks_for(node, blocks));
     const LazyTensors results = row->rule(call, node.outputs());
     if (results.size() != node.outputs().size()) return std::nullopt;
-    return rebuild_regions(Graph({.inputs = blocks, .outputs = results}),
-                           [this](const Graph& region) { return region_of(region); });
+    // A rule may use operators of ATen that have rows, and regions.
+    const Graph made = lowered(Graph({.inputs = blocks, .outputs = results}));
+    return rebuild_regions(made, [this](const Graph& region) { return region_of(region); });
   }
 
   // Of a branch or a loop, which cannot say that it went wrong.

@@ -4,6 +4,9 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "composit/interchange/stablehlo/ops.h"
 #include "composit/interchange/stablehlo/rows.h"
@@ -146,6 +149,42 @@ class Checks {
   std::vector<std::string> order_;
 };
 
+// ---- places that nobody asks for ----------------------------------------------------------------
+
+// The reduction of the first operand alone, by "maximum" or "minimum".
+LazyTensor values_alone(const Node& node, const LazyTensors& operands, const std::string& op) {
+  const bool over_windows = is(node, "reduce_window");
+  Attributes attributes;
+  for (const NamedAttribute& one : node.attributes())
+    if (one.key() != "body" && one.key() != "of_values") attributes.push_back(one);
+  const Type& type = node.outputs()[0];
+  attributes.push_back(over_windows ? attribute("body", combiner(type.dtype, op))
+                                    : attribute("applies", op));
+  return call(over_windows ? "reduce_window" : "reduce", {operands[0], operands[2]},
+              std::move(attributes), type);
+}
+
+// A search for the largest element and its place, of which only the element is used, is a plain
+// reduction: compilers are better at these.
+Graph without_unused_places(const Graph& graph) {
+  std::set<std::pair<const Node*, uint32_t>> used;
+  const auto use = [&](const LazyTensors& values) {
+    for (const LazyTensor& value : values)
+      if (value) used.insert({value.node.get(), value.index});
+  };
+  for (const NodePtr& node : graph.nodes()) use(node->operands());
+  use(graph.outputs());
+  for (const Mutation& mutation : graph.mutations()) use({mutation.value});
+  return rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
+    std::optional<Replacement> replacement;
+    const Attribute* plain = node.find_attribute("of_values");
+    if (plain != nullptr && !used.contains({&node, 1}))
+      replacement =
+          Replacement{.outputs = {values_alone(node, operands, plain->as<std::string>()), {}}};
+    return replacement;
+  });
+}
+
 }  // namespace
 
 Lowered lower(const Graph& graph) {
@@ -154,6 +193,7 @@ Lowered lower(const Graph& graph) {
   Checks checks;
   lowered.graph = checks.without(lowered.graph, true);
   checks.add_to(lowered);
+  lowered.graph = without_unused_places(lowered.graph);
   return lowered;
 }
 

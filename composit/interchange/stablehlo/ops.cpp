@@ -82,7 +82,7 @@ LazyTensor compare(std::string_view direction, const LazyTensor& x, const LazyTe
               {attribute("direction", std::string(direction))}, tensor_type(DType::bool_, sizes));
 }
 
-LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y) {
+LazyTensor select(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y) {
   const Dims sizes = broadcast(condition.sizes(), broadcast(x.sizes(), y.sizes()));
   return call("select",
               {broadcast_to(condition, sizes), broadcast_to(x, sizes), broadcast_to(y, sizes)}, {},
@@ -197,7 +197,7 @@ Region chooser(DType dtype, bool largest) {
     const LazyTensor takes = binary("and", beats, unary("not", a_nan));
     const LazyTensor equal = binary("or", compare("EQ", a, b), binary("and", a_nan, b_nan));
     const LazyTensor right = binary("or", takes, binary("and", equal, compare("LT", k, i)));
-    return LazyTensors{where(right, b, a), where(right, k, i)};
+    return LazyTensors{select(right, b, a), select(right, k, i)};
   });
 }
 

@@ -46,7 +46,7 @@ LazyTensor unary(std::string_view op, const LazyTensor& x);
 LazyTensor binary(std::string_view op, const LazyTensor& x, const LazyTensor& y);  // as x's dtype
 // "LT", "LE", "GT", "GE", "EQ", "NE": gives bool.
 LazyTensor compare(std::string_view direction, const LazyTensor& x, const LazyTensor& y);
-LazyTensor where(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y);
+LazyTensor select(const LazyTensor& condition, const LazyTensor& x, const LazyTensor& y);
 LazyTensor is_nan(const LazyTensor& x);
 LazyTensor truth(const LazyTensor& x);  // what is not 0
 LazyTensor cast_to(const LazyTensor& x, DType dtype);

@@ -51,13 +51,13 @@ LazyTensor conjugate(X x) {
 LazyTensor sign(X x) {
   if (is_unsigned(x)) return cast_to(compare("NE", x, like(0, x)), x.dtype());
   const LazyTensor plain = unary("sign", x);
-  return is_real(x) ? where(is_nan(x), like(0, x), plain) : plain;
+  return is_real(x) ? select(is_nan(x), like(0, x), plain) : plain;
 }
 
 LazyTensor truncated(X x) {
   if (!is_real(x)) return x;
   const LazyTensor down = unary("floor", x), up = unary("ceil", x);
-  return where(compare("LT", x, like(0, x)), up, down);
+  return select(compare("LT", x, like(0, x)), up, down);
 }
 
 // Both or neither below 0.
@@ -75,14 +75,14 @@ LazyTensor is_negative(X x) {
 
 LazyTensor copysign(X x, X y) {
   const LazyTensor size = unary("abs", x);
-  return where(is_negative(y), unary("negate", size), size);
+  return select(is_negative(y), unary("negate", size), size);
 }
 
 // Python's: the rest has the sign of the divisor.
 LazyTensor remainder(X x, X y) {
   const LazyTensor rest = binary("remainder", x, y);
   if (is_unsigned(x)) return rest;
-  return where(binary("or", is_zero(rest), of_one_sign(rest, y)), rest, add(rest, y));
+  return select(binary("or", is_zero(rest), of_one_sign(rest, y)), rest, add(rest, y));
 }
 
 // As ATen computes it: from what the rest leaves, so that it agrees with the rest.
@@ -91,26 +91,26 @@ LazyTensor floor_divide(X x, X y) {
   const LazyTensor rest = binary("remainder", x, y);
   const LazyTensor exact = binary("or", is_zero(rest), of_one_sign(rest, y));
   const LazyTensor quotient = div(sub(x, rest), y);
-  const LazyTensor below = where(exact, quotient, sub(quotient, like(1, x)));
+  const LazyTensor below = select(exact, quotient, sub(quotient, like(1, x)));
   if (!is_real(x)) return below;
   const LazyTensor floor = unary("floor", below);
   const LazyTensor near =
-      where(compare("GT", sub(below, floor), like(0.5, x)), add(floor, like(1, x)), floor);
+      select(compare("GT", sub(below, floor), like(0.5, x)), add(floor, like(1, x)), floor);
   const LazyTensor plain = div(x, y);
-  const LazyTensor result = where(is_zero(below), copysign(like(0, x), plain), near);
-  return where(is_zero(y), plain, result);
+  const LazyTensor result = select(is_zero(below), copysign(like(0, x), plain), near);
+  return select(is_zero(y), plain, result);
 }
 
 // Scaled by the larger one, so that no square is infinite.
 LazyTensor hypot(X x, X y) {
   const LazyTensor a = unary("abs", x), b = unary("abs", y);
   const LazyTensor large = binary("maximum", a, b), small = binary("minimum", a, b);
-  const LazyTensor scale = where(is_zero(large), like(1, x), large);
+  const LazyTensor scale = select(is_zero(large), like(1, x), large);
   const LazyTensor ratio = div(small, scale);
   const LazyTensor plain = mul(large, unary("sqrt", add(mul(ratio, ratio), like(1, x))));
   const LazyTensor infinite = number(std::numeric_limits<double>::infinity(), x.dtype());
   const LazyTensor any = binary("or", compare("EQ", a, infinite), compare("EQ", b, infinite));
-  return where(any, infinite, plain);
+  return select(any, infinite, plain);
 }
 
 LazyTensor power(X x, X y) {
@@ -119,10 +119,10 @@ LazyTensor power(X x, X y) {
   if (is_unsigned(x)) return binary("power", x, y);
   const LazyTensor one = like(1, x), minus = like(-1, x), zero = like(0, x);
   const LazyTensor odd = compare("NE", binary("and", y, one), zero);
-  const LazyTensor unit = where(compare("EQ", x, one), one,
-                                where(compare("EQ", x, minus), where(odd, minus, one), zero));
+  const LazyTensor unit = select(compare("EQ", x, one), one,
+                                 select(compare("EQ", x, minus), select(odd, minus, one), zero));
   const LazyTensor negative = compare("LT", y, zero);
-  return where(negative, unit, binary("power", x, where(negative, zero, y)));
+  return select(negative, unit, binary("power", x, select(negative, zero, y)));
 }
 
 // Shifts by as much as there are bits, or more, leave nothing but the sign.
@@ -239,7 +239,7 @@ const std::map<Function, Binary>& binary_functions() {
 
 LazyTensor apply(Function function, const LazyTensors& arguments, DType dtype) {
   if (function == Function::cast) return cast_to(arguments[0], dtype);
-  if (function == Function::select) return where(arguments[0], arguments[1], arguments[2]);
+  if (function == Function::select) return select(arguments[0], arguments[1], arguments[2]);
   if (const auto one = unary_functions().find(function); one != unary_functions().end())
     return cast_to(one->second(arguments[0]), dtype);
   if (const auto two = binary_functions().find(function); two != binary_functions().end())

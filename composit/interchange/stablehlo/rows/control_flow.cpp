@@ -2,6 +2,7 @@
 // (`carried`), the others stay what they are.
 #include <algorithm>
 
+#include "composit/interchange/stablehlo/loops.h"
 #include "composit/interchange/stablehlo/rows.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
@@ -11,43 +12,6 @@ namespace {
 
 using Types = std::vector<Type>;
 
-LazyTensors blocks_of(const LazyTensors& values) {
-  LazyTensors blocks;
-  for (const LazyTensor& value : values)
-    blocks.push_back(input(std::to_string(blocks.size()), tensor_type(value.dtype(), value.sizes()),
-                           InputKind::block));
-  return blocks;
-}
-
-Region made(LazyTensors inputs, LazyTensors outputs) {
-  return std::make_shared<const Graph>(
-      Graph({.inputs = std::move(inputs), .outputs = std::move(outputs)}));
-}
-
-Types types_of(const LazyTensors& values) {
-  Types types;
-  for (const LazyTensor& value : values) types.push_back(tensor_type(value.dtype(), value.sizes()));
-  return types;
-}
-
-LazyTensors joined(LazyTensors a, const LazyTensors& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-LazyTensors range_of(const LazyTensors& values, size_t begin, size_t count) {
-  const auto first = values.begin() + static_cast<int64_t>(begin);
-  return {first, first + static_cast<int64_t>(count)};
-}
-
-LazyTensors loop(const LazyTensors& carried, const LazyTensors& outside, Region condition,
-                 Region body) {
-  return calls("while", joined(carried, outside),
-               {attribute("carried", static_cast<int64_t>(carried.size())),
-                attribute("condition", std::move(condition)), attribute("body", std::move(body))},
-               types_of(carried));
-}
-
 LazyTensors cond(const Call& call, const Types& results) {
   LazyTensors operands = {reshaped(tensor_of(call, "predicate"), {})};
   operands = joined(operands, call["operands"].tensors());
@@ -56,8 +20,6 @@ LazyTensors cond(const Call& call, const Types& results) {
       {attribute("then", call["then_body"].data()), attribute("else", call["else_body"].data())},
       results);
 }
-
-LazyTensor counter(int64_t value) { return number(static_cast<double>(value), DType::int64); }
 
 // The element `i` along the first axis.
 LazyTensor slot(const LazyTensor& sequence, const LazyTensor& i) {
@@ -94,21 +56,24 @@ LazyTensors run_scan(const LazyTensors& carried, const LazyTensors& sequences,
   state = joined(state, zeros_of(results, count, results.size()));
   const LazyTensors rest = joined(joined(sequences, outside), {trips});
 
-  const LazyTensors in = blocks_of(joined(state, rest));
-  const LazyTensor &trip = in[0], &end = in.back();
-  const Region condition = made(in, {compare("LT", trip, end)});
-  const LazyTensor i =
-      reverse ? binary("subtract", binary("subtract", end, trip), counter(1)) : trip;
-  LazyTensors arguments = range_of(in, 1, count);
-  for (const LazyTensor& sequence : range_of(in, state.size(), sequences.size()))
-    arguments.push_back(slot(sequence, i));
-  arguments = joined(arguments, range_of(in, state.size() + sequences.size(), outside.size()));
-  const LazyTensors given = inlined(*body, arguments);
-  LazyTensors next = joined({binary("add", trip, counter(1))}, range_of(given, 0, count));
-  for (size_t k = 0; k < stacked; ++k)
-    next.push_back(with_slot(in[1 + count + k], given[count + k], i));
-  const LazyTensors end_state = loop(state, rest, condition, made(in, next));
-  return range_of(end_state, 1, count + stacked);
+  const LazyTensors end = while_loop(
+      state, rest, [](const LazyTensors& in) { return compare("LT", in[0], in.back()); },
+      [&](const LazyTensors& in) {
+        const LazyTensor &trip = in[0], &all = in.back();
+        const LazyTensor i =
+            reverse ? binary("subtract", binary("subtract", all, trip), counter(1)) : trip;
+        LazyTensors arguments = range_of(in, 1, count);
+        for (const LazyTensor& sequence : range_of(in, state.size(), sequences.size()))
+          arguments.push_back(slot(sequence, i));
+        arguments =
+            joined(arguments, range_of(in, state.size() + sequences.size(), outside.size()));
+        const LazyTensors given = inlined(*body, arguments);
+        LazyTensors next = joined({binary("add", trip, counter(1))}, range_of(given, 0, count));
+        for (size_t k = 0; k < stacked; ++k)
+          next.push_back(with_slot(in[1 + count + k], given[count + k], i));
+        return next;
+      });
+  return range_of(end, 1, count + stacked);
 }
 
 // A number of trips beyond the length is an error there, and here a condition of the program.
@@ -118,9 +83,10 @@ LazyTensors scan(const Call& call, const Types& results) {
   LazyTensors made = run_scan(call["carried"].tensors(), call["sequences"].tensors(),
                               call["outside"].tensors(), trips ? trips : counter(length),
                               call["body"].data().as<Region>(), bool_of(call, "reverse"), results);
-  if (trips && !made.empty())
-    made[0] = checked(made[0], in_range(trips, length + 1),
-                      "a loop makes at most " + std::to_string(length) + " trips");
+  if (!trips) return made;
+  for (LazyTensor& result : made)
+    result = checked(result, in_range(trips, length + 1),
+                     "a loop makes at most " + std::to_string(length) + " trips");
   return made;
 }
 
@@ -131,34 +97,40 @@ LazyTensors map(const Call& call, const Types& results) {
                   call["body"].data().as<Region>(), false, results);
 }
 
-LazyTensors while_loop(const Call& call, const Types& results) {
+LazyTensors repeat(const Call& call, const Types& results) {
   const LazyTensors &carried = call["carried"].tensors(), &outside = call["outside"].tensors();
   const Region &condition = call["condition"].data().as<Region>(),
                &body = call["body"].data().as<Region>();
   const size_t count = carried.size(), stacked = results.size() - 1 - count;
   LazyTensors state = joined({counter(0)}, carried);
   state = joined(state, zeros_of(results, count, count + stacked));
-  const LazyTensors in = blocks_of(joined(state, outside));
-  const LazyTensors arguments =
-      joined(range_of(in, 1, count), range_of(in, state.size(), outside.size()));
-  LazyTensor goes_on = reshaped(inlined(*condition, arguments)[0], {});
   const bool limited = !call["limit"].is_none();
-  if (limited)
-    goes_on = binary("and", goes_on, compare("LT", in[0], counter(int_of(call, "limit"))));
-  const LazyTensors given = inlined(*body, arguments);
-  LazyTensors next = joined({binary("add", in[0], counter(1))}, range_of(given, 0, count));
-  for (size_t k = 0; k < stacked; ++k)
-    next.push_back(with_slot(in[1 + count + k], given[count + k], in[0]));
-  LazyTensors end = loop(state, outside, made(in, {goes_on}), made(in, next));
-  LazyTensor trips = end[0];
+  const auto arguments = [&](const LazyTensors& in) {
+    return joined(range_of(in, 1, count), range_of(in, state.size(), outside.size()));
+  };
+  const LazyTensors end = while_loop(
+      state, outside,
+      [&](const LazyTensors& in) {
+        const LazyTensor more = reshaped(inlined(*condition, arguments(in))[0], {});
+        if (!limited) return more;
+        return binary("and", more, compare("LT", in[0], counter(int_of(call, "limit"))));
+      },
+      [&](const LazyTensors& in) {
+        const LazyTensors given = inlined(*body, arguments(in));
+        LazyTensors next = joined({binary("add", in[0], counter(1))}, range_of(given, 0, count));
+        for (size_t k = 0; k < stacked; ++k)
+          next.push_back(with_slot(in[1 + count + k], given[count + k], in[0]));
+        return next;
+      });
+  LazyTensors made = range_of(end, 1, count + stacked);
+  made.push_back(end[0]);
   if (limited) {
     const LazyTensors last = joined(range_of(end, 1, count), outside);
     const LazyTensor more = reshaped(inlined(*condition, last)[0], {});
-    trips = checked(trips, unary("not", more),
-                    "a loop makes at most " + std::to_string(int_of(call, "limit")) + " trips");
+    for (LazyTensor& result : made)
+      result = checked(result, unary("not", more),
+                       "a loop makes at most " + std::to_string(int_of(call, "limit")) + " trips");
   }
-  LazyTensors made = range_of(end, 1, count + stacked);
-  made.push_back(trips);
   return made;
 }
 
@@ -168,7 +140,7 @@ void add_control_flow_rows(std::vector<Row>& rows) {
   rows.insert(rows.end(), {{"composit::cond", cond},
                            {"composit::map", map},
                            {"composit::scan", scan},
-                           {"composit::while_loop", while_loop}});
+                           {"composit::while_loop", repeat}});
 }
 
 }  // namespace composit::stablehlo

@@ -1,6 +1,8 @@
+#include <cmath>
 #include <complex>
 #include <numeric>
 
+#include "composit/interchange/stablehlo/loops.h"
 #include "composit/interchange/stablehlo/rows.h"
 #include "composit/interchange/stablehlo/scalars.h"
 #include "composit/ir/graph.h"
@@ -73,7 +75,7 @@ LazyTensors chosen(const Call& call, const Types& results) {
   const LazyTensor x = beside(call.tensors().at(1), call.tensors().at(2));
   const LazyTensor y = beside(call.tensors().at(2), call.tensors().at(1));
   if (x.dtype() != results[0].dtype || y.dtype() != results[0].dtype) return {};
-  return {where(truth(call.tensors().at(0)), x, y)};
+  return {select(truth(call.tensors().at(0)), x, y)};
 }
 
 LazyTensors converted(const Call& call, const Types& results) {
@@ -91,14 +93,26 @@ LazyTensors clamped(const Call& call, const Types& results) {
   return {x};
 }
 
-// x, which has to be above 0: compilers give other numbers below, where these functions are defined
-// as well.
-LazyTensor above_zero(const LazyTensor& x) {
-  std::vector<int64_t> axes(x.sizes().size());
+// The sum of (q + k)^-s for k = 0, 1, …: term by term until q is above 0, which XLA's operator asks
+// for.
+LazyTensor zeta_of(const LazyTensor& s, const LazyTensor& q) {
+  const Dims sizes = broadcast(s.sizes(), q.sizes());
+  const LazyTensor order = broadcast_to(s, sizes);
+  const auto is_low = [](const LazyTensor& x) { return compare("LE", x, like(0, x)); };
+  std::vector<int64_t> axes(sizes.size());
   std::iota(axes.begin(), axes.end(), 0);
-  const LazyTensor all =
-      reduced("and", compare("GT", x, like(0, x)), number(1, DType::bool_), axes, false);
-  return checked(x, all, "arguments of polygamma and zeta are above 0");
+  const LazyTensors end = while_loop(
+      {broadcast_to(q, sizes), filled(0, q.dtype(), sizes)}, {order},
+      [&](const LazyTensors& in) {
+        return reduced("or", is_low(in[0]), number(0, DType::bool_), axes, false);
+      },
+      [&](const LazyTensors& in) {
+        const LazyTensor low = is_low(in[0]);
+        const LazyTensor term = binary("power", in[0], unary("negate", in[2]));
+        return LazyTensors{select(low, binary("add", in[0], like(1, in[0])), in[0]),
+                           select(low, binary("add", in[1], term), in[1])};
+      });
+  return binary("add", end[1], binary("zeta", order, end[0]));
 }
 
 LazyTensors polygamma(const Call& call, const Types& results) {
@@ -106,13 +120,39 @@ LazyTensors polygamma(const Call& call, const Types& results) {
   const auto order = static_cast<double>(int_of(call, "n"));
   if (x.dtype() != results[0].dtype) return {};
   if (order == 0) return {unary("digamma", x)};
-  return {binary("polygamma", number(order, x.dtype()), above_zero(x))};
+  // (-1)^(n + 1) n! zeta(n + 1, x)
+  const double factor = std::tgamma(order + 1) * (std::fmod(order, 2) == 0 ? -1 : 1);
+  return {binary("multiply", like(factor, x), zeta_of(like(order + 1, x), x))};
 }
 
 LazyTensors zeta(const Call& call, const Types& results) {
   const LazyTensor &x = call.tensors().at(0), &q = call.tensors().at(1);
   if (x.dtype() != results[0].dtype || q.dtype() != x.dtype()) return {};
-  return {binary("zeta", x, above_zero(q))};
+  return {zeta_of(x, q)};
+}
+
+// Euclid's algorithm on all pairs at once.
+LazyTensors gcd(const Call& call, const Types& results) {
+  const LazyTensor &a = call.tensors().at(0), &b = call.tensors().at(1);
+  if (a.dtype() != results[0].dtype || b.dtype() != a.dtype()) return {};
+  const Dims& sizes = results[0].sizes;
+  std::vector<int64_t> axes(sizes.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  const auto size = [&](const LazyTensor& x) {
+    return apply(F::abs, {broadcast_to(x, sizes)}, x.dtype());
+  };
+  const LazyTensors end = while_loop(
+      {size(a), size(b)}, {},
+      [&](const LazyTensors& in) {
+        return reduced("or", truth(in[1]), number(0, DType::bool_), axes, false);
+      },
+      [&](const LazyTensors& in) {
+        const LazyTensor more = truth(in[1]);
+        const LazyTensor divisor = select(more, in[1], like(1, in[1]));
+        return LazyTensors{select(more, in[1], in[0]),
+                           select(more, binary("remainder", in[0], divisor), in[1])};
+      });
+  return {end[0]};
 }
 
 }  // namespace
@@ -148,6 +188,7 @@ void add_elementwise_rows(std::vector<Row>& rows) {
                            {"aten::lgamma", of_one<F::lgamma>},
                            {"aten::digamma", of_one<F::digamma>},
                            {"aten::polygamma", polygamma},
+                           {"composit::gcd", gcd},
                            {"aten::floor", of_one<F::floor>},
                            {"aten::ceil", of_one<F::ceil>},
                            {"aten::round", of_one<F::round>},

@@ -16,7 +16,7 @@ using Axes = std::vector<int64_t>;
 LazyTensor from_front(const LazyTensor& index, int64_t size) {
   const LazyTensor at = cast_to(index, DType::int64);
   const LazyTensor wrapped = binary("add", at, number(static_cast<double>(size), DType::int64));
-  return where(compare("LT", at, number(0, DType::int64)), wrapped, at);
+  return select(compare("LT", at, number(0, DType::int64)), wrapped, at);
 }
 
 bool is_integer(const LazyTensor& x) {

@@ -52,7 +52,7 @@ LazyTensors slice(const Call& call, const Types& results) {
   return {sliced(x, axis, begin, std::min(end, size), step)};
 }
 
-LazyTensors select(const Call& call, const Types& results) {
+LazyTensors one_of(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
   const int64_t axis = axis_of(call, "dim", x);
   int64_t index = int_of(call, "index");
@@ -130,7 +130,7 @@ void add_movement_rows(std::vector<Row>& rows) {
                            {"aten::transpose.int", transpose},
                            {"aten::t", t},
                            {"aten::slice.Tensor", slice},
-                           {"aten::select.int", select},
+                           {"aten::select.int", one_of},
                            {"aten::split.Tensor", pieces},
                            {"aten::split_with_sizes", pieces},
                            {"aten::chunk", pieces},

@@ -43,13 +43,14 @@ Windows windows_of(const Call& call, const LazyTensor& x, const Dims& sizes, con
   return windows;
 }
 
-LazyTensors over_windows(const LazyTensors& operands, const Windows& windows, Region body,
+LazyTensors over_windows(const LazyTensors& operands, const Windows& windows, Attributes how,
                          Types results) {
-  return calls("reduce_window", operands,
-               {list("window_dimensions", windows.kernel), list("window_strides", windows.stride),
-                list("window_dilations", windows.dilation), list("low", windows.low),
-                list("high", windows.high), attribute("body", std::move(body))},
-               std::move(results));
+  Attributes attributes = {list("window_dimensions", windows.kernel),
+                           list("window_strides", windows.stride),
+                           list("window_dilations", windows.dilation), list("low", windows.low),
+                           list("high", windows.high)};
+  attributes.insert(attributes.end(), how.begin(), how.end());
+  return calls("reduce_window", operands, std::move(attributes), std::move(results));
 }
 
 template <size_t axes>
@@ -66,7 +67,7 @@ LazyTensors max_pool(const Call& call, const Types& results) {
       broadcast_to(reshaped(iota(DType::int64, {elements}, 0), plane), x.sizes());
   return over_windows(
       {x, places, lowest(x.dtype()), number(static_cast<double>(elements), DType::int64)}, windows,
-      chooser(x.dtype(), true), results);
+      {attribute("body", chooser(x.dtype(), true)), attribute("of_values", "maximum")}, results);
 }
 
 // How many elements each window counts, by torch's rule: padding counts where it is asked for, but
@@ -97,8 +98,9 @@ LazyTensors average_pool(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
   if (results[0].numel() == 0 || !is_floating_point(x.dtype()) || is_half(x.dtype())) return {};
   const Windows windows = windows_of<axes>(call, x, results[0].sizes, Axes(axes, 1));
-  const LazyTensor sum = over_windows({x, like(0, x)}, windows, combiner(x.dtype(), "add"),
-                                      {tensor_type(x.dtype(), results[0].sizes)})[0];
+  const LazyTensor sum =
+      over_windows({x, like(0, x)}, windows, {attribute("body", combiner(x.dtype(), "add"))},
+                   {tensor_type(x.dtype(), results[0].sizes)})[0];
   const bool divides = axes > 1 && !call["divisor_override"].is_none();
   const LazyTensor count = divides ? like(static_cast<double>(int_of(call, "divisor_override")), x)
                                    : constant(counts_of<axes>(call, x, results[0].sizes, windows));

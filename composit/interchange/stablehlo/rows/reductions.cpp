@@ -65,7 +65,8 @@ LazyTensors extremum(const LazyTensor& x, int64_t axis, bool largest, bool keep)
   const LazyTensors found = calls("reduce",
                                   {x, places, largest ? lowest(x.dtype()) : highest(x.dtype()),
                                    number(static_cast<double>(x.size(axis)), DType::int64)},
-                                  {list("dimensions", {axis}), attribute("body", body)},
+                                  {list("dimensions", {axis}), attribute("body", body),
+                                   attribute("of_values", largest ? "maximum" : "minimum")},
                                   {tensor_type(x.dtype(), left), tensor_type(DType::int64, left)});
   return {reshaped(found[0], kept), reshaped(found[1], kept)};
 }

@@ -27,7 +27,7 @@ LazyTensors scan(LazyTensors values, int64_t axis, const Combine& combine) {
     const LazyTensors both = combine(before, values);
     const LazyTensor is_first =
         compare("LT", place, number(static_cast<double>(step), DType::int64));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = where(is_first, values[i], both[i]);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = select(is_first, values[i], both[i]);
   }
   return values;
 }
@@ -51,13 +51,13 @@ LazyTensors extrema(const Call& call, const Types&) {
   const LazyTensor& x = tensor_of(call, "self");
   if (x.rank() == 0) return {x, number(0, DType::int64)};
   const int64_t axis = axis_of(call, "dim", x);
-  return scan(
-      {x, iota(DType::int64, x.sizes(), axis)}, axis,
-      [](const LazyTensors& before, const LazyTensors& here) {
-        const LazyTensor reaches =
-            binary("or", compare(direction, here[0], before[0]), is_nan(here[0]));
-        return LazyTensors{where(reaches, here[0], before[0]), where(reaches, here[1], before[1])};
-      });
+  return scan({x, iota(DType::int64, x.sizes(), axis)}, axis,
+              [](const LazyTensors& before, const LazyTensors& here) {
+                const LazyTensor reaches =
+                    binary("or", compare(direction, here[0], before[0]), is_nan(here[0]));
+                return LazyTensors{select(reaches, here[0], before[0]),
+                                   select(reaches, here[1], before[1])};
+              });
 }
 
 // log(exp(a) + exp(b)), also of infinite ones.
@@ -71,7 +71,7 @@ LazyTensors logcumsumexp(const Call& call, const Types&) {
     const LazyTensor step = unary("exponential", binary("subtract", small, large));
     const LazyTensor sum = binary("add", large, unary("log_plus_one", step));
     return LazyTensors{
-        where(compare("EQ", a, b), binary("add", large, like(std::log(2.0), large)), sum)};
+        select(compare("EQ", a, b), binary("add", large, like(std::log(2.0), large)), sum)};
   });
 }
 
