@@ -32,6 +32,7 @@ void add_product_rows(std::vector<Row>& rows);
 void add_reduction_rows(std::vector<Row>& rows);
 void add_scan_rows(std::vector<Row>& rows);
 void add_sorting_rows(std::vector<Row>& rows);
+void add_special_rows(std::vector<Row>& rows);
 void add_value_size_rows(std::vector<Row>& rows);
 
 }  // namespace composit::stablehlo

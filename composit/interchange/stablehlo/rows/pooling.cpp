@@ -2,6 +2,7 @@
 
 #include "composit/interchange/stablehlo/rows.h"
 #include "composit/ir/graph.h"
+#include "composit/ops/functions.h"
 #include "composit/ops/native.h"
 
 namespace composit::stablehlo {
@@ -107,12 +108,66 @@ LazyTensors average_pool(const Call& call, const Types& results) {
   return {binary("divide", sum, count)};
 }
 
+// The places that each window of an axis reads, [windows, longest]: the last one is repeated where
+// a window is shorter.
+std::vector<int64_t> window_places(int64_t size, int64_t windows, int64_t& longest) {
+  const auto begin = [&](int64_t w) { return w * size / windows; };
+  const auto end = [&](int64_t w) { return ((w + 1) * size + windows - 1) / windows; };
+  longest = 0;
+  for (int64_t w = 0; w < windows; ++w) longest = std::max(longest, end(w) - begin(w));
+  std::vector<int64_t> places;
+  for (int64_t w = 0; w < windows; ++w)
+    for (int64_t k = 0; k < longest; ++k) places.push_back(std::min(begin(w) + k, end(w) - 1));
+  return places;
+}
+
+// x with each of its last axes, from `first` on, split into windows and places within them.
+LazyTensor in_windows(LazyTensor x, size_t first, const Dims& windows, Axes& within) {
+  const size_t axes = x.sizes().size() - first;
+  for (size_t i = axes; i-- > 0;) {  // axes behind are split already
+    const size_t axis = first + i;
+    int64_t longest = 0;
+    const std::vector<int64_t> places = window_places(x.sizes()[axis], windows[axis], longest);
+    x = apply_one("aten::index_select", {x, static_cast<int64_t>(axis), integers(places)});
+    Dims sizes = x.sizes();
+    sizes[axis] = windows[axis];
+    sizes.insert(sizes.begin() + static_cast<int64_t>(axis) + 1, longest);
+    x = reshaped(x, sizes);
+  }
+  for (size_t i = 0; i < axes; ++i) within.push_back(static_cast<int64_t>(first + 2 * i + 1));
+  return x;
+}
+
+template <size_t axes>
+LazyTensors adaptive_max_pool(const Call& call, const Types& results) {
+  const LazyTensor& x = tensor_of(call, "self");
+  if (results[0].numel() == 0 || x.numel() == 0) return {};
+  const size_t first = x.sizes().size() - axes;
+  const Dims plane(x.sizes().begin() + static_cast<int64_t>(first), x.sizes().end());
+  Dims ones(first, 1);
+  ones.insert(ones.end(), plane.begin(), plane.end());
+  int64_t elements = 1;
+  for (const int64_t size : plane) elements *= size;
+  Axes within, same;
+  const LazyTensor values = in_windows(x, first, results[0].sizes, within);
+  const LazyTensor places =
+      in_windows(reshaped(iota(DType::int64, {elements}, 0), ones), first, results[0].sizes, same);
+  return calls("reduce",
+               {values, broadcast_to(places, values.sizes()), lowest(x.dtype()),
+                number(static_cast<double>(elements), DType::int64)},
+               {list("dimensions", within), attribute("body", chooser(x.dtype(), true)),
+                attribute("of_values", "maximum")},
+               results);
+}
+
 }  // namespace
 
 void add_pooling_rows(std::vector<Row>& rows) {
   rows.insert(rows.end(), {{"aten::max_pool1d_with_indices", max_pool<1>},
                            {"aten::max_pool2d_with_indices", max_pool<2>},
                            {"aten::max_pool3d_with_indices", max_pool<3>},
+                           {"aten::adaptive_max_pool2d", adaptive_max_pool<2>},
+                           {"aten::adaptive_max_pool3d", adaptive_max_pool<3>},
                            {"aten::avg_pool1d", average_pool<1>},
                            {"aten::avg_pool2d", average_pool<2>},
                            {"aten::avg_pool3d", average_pool<3>}});

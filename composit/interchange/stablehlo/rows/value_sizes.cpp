@@ -51,7 +51,7 @@ LazyTensor asked_for(const LazyTensor& x, const Type& type) {
 LazyTensors unique(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
   if (x.numel() == 0 || is_complex(x.dtype())) return {};
-  const LazyTensors sorted = apply("aten::sort", {reshaped(x, {x.numel()}), 0, false});
+  const LazyTensors sorted = composit::apply("aten::sort", {reshaped(x, {x.numel()}), 0, false});
   const LazyTensors groups = groups_of(sorted[0], results);
   const LazyTensor inverse = put(filled(0, DType::int64, {x.numel()}), sorted[1], groups[1], false);
   return {groups[0], asked_for(inverse, results[1]), asked_for(groups[2], results[2])};
