@@ -52,10 +52,14 @@ def result_names(text):
     return names
 
 
+def weights_of(file):
+    return pathlib.Path(str(file) + ".safetensors")
+
+
 def arguments_of(text, file):
     """All that `main` takes, in order."""
     inputs = np.load(file.with_suffix(".npz"))
-    path = pathlib.Path(str(file) + ".safetensors")
+    path = weights_of(file)
     weights = read_safetensors(path) if path.exists() else {}
     return ([inputs[name] for _, name in ports(text, "input")]
             + [weights[name] for _, name in ports(text, "weight")])
@@ -70,7 +74,7 @@ class Xla:
         self._jax, self._backend = jax, xla_bridge.get_backend("cpu")
         self._device = self._backend.local_devices()[0]
 
-    def run(self, text, arguments):
+    def run(self, text, arguments, _):
         from jax._src.lib import xla_client
 
         devices = xla_client.DeviceList((self._device,))
@@ -81,7 +85,7 @@ class Xla:
 
 
 class Iree:
-    def run(self, text, arguments):
+    def run(self, text, arguments, weights):
         import iree.compiler.tools as tools
         import iree.runtime as runtime
 
@@ -90,6 +94,11 @@ class Iree:
             extra_args=["--iree-llvmcpu-target-cpu=host", "--iree-input-demote-f64-to-f32=false"])
         config = runtime.Config("local-task")
         context = runtime.SystemContext(config=config)
+        if "#flow.parameter" in text:
+            index = runtime.ParameterIndex()
+            index.load(str(weights))
+            provider = index.create_provider(scope="model")
+            context.add_vm_module(runtime.create_io_parameters_module(context.instance, provider))
         module = runtime.VmModule.copy_buffer(context.instance, binary)
         context.add_vm_module(module)
         results = context.modules[module.name]["main"](*arguments)
@@ -103,7 +112,7 @@ if __name__ == "__main__":
         for file in sorted(pathlib.Path(sys.argv[1]).glob("*.mlir")):
             try:
                 text = file.read_text()
-                results = runner.run(text, arguments_of(text, file))
+                results = runner.run(text, arguments_of(text, file), weights_of(file))
                 named = dict(zip(result_names(text), results))
                 np.savez(file.with_suffix(f".{engine}.npz"), **named)
             except Exception as error:

@@ -15,6 +15,7 @@ PYBIND11_MODULE(_composit, module) {
   add_numpy(module);
   add_evaluate(module);
   add_stablehlo(module);
+  add_xla();
   add_operation(module);
   add_nn(module);
   add_ks(module);

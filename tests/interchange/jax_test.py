@@ -23,11 +23,11 @@ GELU = """graph(%x: float32[2, 3], %w: float32[4, 3]) {
   %z: float32[2, 4] = aten::gelu(%y)
   return %z
 }"""
-COND = """graph(%p: bool, %x: float64[3]) {
-  %y: float64[3] = composit::cond(%p, [%x], then_body=graph(%a: float64[3] block) {
+COND = """graph(%p: bool[], %x: float64[3]) {
+  %y: float64[3] = composit::cond(%p, [%x], then_body=region(%a: float64[3]) {
       %s: float64[3] = aten::sin(%a)
       return %s
-    }, else_body=graph(%b: float64[3] block) {
+    }, else_body=region(%b: float64[3]) {
       %t: float64[3] = aten::exp(%b)
       return %t
     })
@@ -81,8 +81,8 @@ class JaxTest(unittest.TestCase):
 
     def test_loops(self):
         graph = cnp.parse("""graph(%h: float64[2], %xs: float64[5, 2], %w: float64[2]) {
-          %end: float64[2], %all: float64[5, 2] = composit::scan([%h], [%xs], [%w], none,
-            body=graph(%a: float64[2] block, %x: float64[2] block, %v: float64[2] block) {
+          %end, %all: float64[2], float64[5, 2] = composit::scan([%h], [%xs], [%w], none,
+            body=region(%a: float64[2], %x: float64[2], %v: float64[2]) {
               %m: float64[2] = aten::mul.Tensor(%a, %v)
               %s: float64[2] = aten::add.Tensor(%m, %x, alpha=scalar(1))
               %t: float64[2] = aten::tanh(%s)
@@ -111,13 +111,13 @@ class JaxTest(unittest.TestCase):
             self.close(received, expected, 1e-10)
 
     def test_a_while_loop(self):
-        f = cnp.jax(cnp.parse("""graph(%x: float64) {
-          %y: float64, %trips: int64 = composit::while_loop([%x], [],
-            condition=graph(%a: float64 block) {
-              %c: bool = aten::lt.Scalar(%a, other=scalar(100.0))
+        f = cnp.jax(cnp.parse("""graph(%x: float64[]) {
+          %y, %trips: float64[], int64[] = composit::while_loop([%x], [],
+            condition=region(%a: float64[]) {
+              %c: bool[] = aten::lt.Scalar(%a, other=scalar(100.0))
               return %c
-            }, body=graph(%b: float64 block) {
-              %d: float64 = aten::mul.Scalar(%b, other=scalar(3.0))
+            }, body=region(%b: float64[]) {
+              %d: float64[] = aten::mul.Scalar(%b, other=scalar(3.0))
               return %d
             }, limit=4)
           return %y, %trips
