@@ -45,8 +45,10 @@ class Lowering {
       const Attribute* body = node->find_run("body");
       if (body == nullptr) {
         // What is an effect because it may fail (an index out of range) fails there as well. A
-        // draw that nobody uses only moves a generator, and one that is used has no operator.
-        if (find_draw(node->op()) == nullptr && operation_of(*node) == nullptr)
+        // draw that nobody uses only moves a generator, and one that is used has no operator: so
+        // nothing asks for the state of a generator.
+        const bool is_state = node->op().str().find("generator_state") != std::string_view::npos;
+        if (!is_state && find_draw(node->op()) == nullptr && operation_of(*node) == nullptr)
           refusals_.add(*node, {}, "it has effects, which " + name() + " has not");
         continue;
       }
@@ -118,9 +120,11 @@ class Lowering {
   }
 
   std::optional<Graph> by_row(const Node& node) {
-    const Row* row = target_.rows.find(node.op());
-    const Operation* operation = row == nullptr ? nullptr : row_for(node);
+    const Operation* operation = row_for(node);
     if (operation == nullptr) return std::nullopt;
+    const Row* row = target_.rows.find(node.op());
+    if (row == nullptr) row = target_.rows.find(operation->schema.name);  // of another name
+    if (row == nullptr) return std::nullopt;
     LazyTensors blocks;
     const Call call = call_of(node, operation->schema, blocks_for(node, blocks));
     const LazyTensors results = row->rule(call, node.outputs());

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "composit/io/saved_capture.h"
+#include "composit/op/operation.h"
 
 namespace composit {
 
@@ -53,5 +54,8 @@ StableHloModule stablehlo_module(const Graph& graph, const std::string& name,
 // all is written. UserError as above, and where a file cannot be written.
 void save_stablehlo(const SavedCapture& capture, const std::filesystem::path& file,
                     const StableHloOptions& options = {});
+
+// True if StableHLO has an operation, or composit a definition, for at least some types.
+bool has_stablehlo(const Operation& operation);
 
 }  // namespace composit

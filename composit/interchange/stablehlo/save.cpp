@@ -1,5 +1,6 @@
 #include "composit/family/saved_family.h"
 #include "composit/interchange/stablehlo.h"
+#include "composit/interchange/stablehlo/rows.h"
 #include "composit/interchange/stablehlo/text.h"
 #include "composit/io/file.h"
 #include "composit/io/safetensors.h"
@@ -135,6 +136,12 @@ StableHloModule stablehlo_module(const Graph& graph, const std::string& name,
   } catch (const UserError& error) {
     throw UserError(std::string("[stablehlo] ") + error.what());
   }
+}
+
+bool has_stablehlo(const Operation& operation) {
+  const Row& row = operation.row;
+  return stablehlo::rows().find(operation.schema.name) != nullptr || row.scalar || row.loops ||
+         row.decompose;
 }
 
 void save_stablehlo(const SavedCapture& capture, const fs::path& file,

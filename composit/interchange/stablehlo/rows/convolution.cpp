@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 
 #include "composit/interchange/stablehlo/rows.h"
@@ -27,8 +28,17 @@ LazyTensor grouped(const LazyTensor& weight, int64_t groups) {
   return reshaped(transposed(reshaped(weight, apart), order), together);
 }
 
+// Padding behind an axis and the axis itself, so that the last window ends where they end: rows
+// that no window reads confuse IREE's compiler where there is one window.
+int64_t trimmed(LazyTensor& x, size_t axis, int64_t reach, int64_t low) {
+  const int64_t high = reach - low - x.sizes()[axis];
+  if (high < 0) x = sliced(x, static_cast<int64_t>(axis), 0, x.sizes()[axis] + high);
+  return std::max<int64_t>(high, 0);
+}
+
 LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
-  const LazyTensor &x = tensor_of(call, "input"), &weight = tensor_of(call, "weight");
+  LazyTensor x = tensor_of(call, "input");
+  const LazyTensor& weight = tensor_of(call, "weight");
   if (x.rank() != weight.rank() || is_complex(x.dtype())) return {};  // without a batch
   const bool transposed = bool_of(call, "transposed");
   const size_t axes = x.sizes().size() - 2;
@@ -38,10 +48,15 @@ LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
   const int64_t groups = int_of(call, "groups");
   const std::vector<int64_t> ones(axes, 1), zeros(axes, 0);
   std::vector<int64_t> low = padding, high = padding;
-  for (size_t i = 0; transposed && i < axes; ++i) {
+  for (size_t i = 0; i < axes; ++i) {
     const int64_t room = dilation[i] * (weight.sizes()[i + 2] - 1);
-    low[i] = room - padding[i];
-    high[i] = low[i] + extra[i];
+    if (transposed) {
+      low[i] = room - padding[i];
+      high[i] = low[i] + extra[i];
+    } else {
+      const int64_t windows = results[0].sizes[i + 2];
+      high[i] = trimmed(x, i + 2, (windows - 1) * stride[i] + room + 1, low[i]);
+    }
   }
   LazyTensor y = stablehlo::call(
       "convolution", {x, transposed ? grouped(weight, groups) : weight},

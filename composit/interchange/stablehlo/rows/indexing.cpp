@@ -25,6 +25,14 @@ bool is_integer(const LazyTensor& x) {
 
 // ---- masks --------------------------------------------------------------------------------------
 
+LazyTensor are_as_many(const LazyTensor& mask, int64_t count) {
+  const LazyTensor flat = cast_to(reshaped(mask, {mask.numel()}), DType::int64);
+  const LazyTensor sum = reduced("add", flat, number(0, DType::int64), {0}, false);
+  return compare("EQ", sum, number(static_cast<double>(count), DType::int64));
+}
+
+constexpr char kAsMany[] = "as many elements are chosen as were";
+
 // The places of the first `count` true elements in row-major order, a column per axis. That there
 // are so many is a condition of the program.
 LazyTensors places_of_mask(const LazyTensor& mask, int64_t count) {
@@ -38,11 +46,7 @@ LazyTensors places_of_mask(const LazyTensor& mask, int64_t count) {
       calls("sort", {flat, iota(DType::int64, {elements}, 0)},
             {attribute("dimension", int64_t{0}), attribute("body", before)},
             {tensor_type(DType::bool_, {elements}), tensor_type(DType::int64, {elements})});
-  const LazyTensor sum =
-      reduced("add", cast_to(flat, DType::int64), number(0, DType::int64), {0}, false);
-  const LazyTensor holds = compare("EQ", sum, number(static_cast<double>(count), DType::int64));
-  LazyTensor rest =
-      checked(sliced(sorted[1], 0, 0, count), holds, "as many elements are chosen as were");
+  LazyTensor rest = checked(sliced(sorted[1], 0, 0, count), are_as_many(mask, count), kAsMany);
   LazyTensors columns(mask.sizes().size());
   for (size_t axis = columns.size(); axis-- > 0;) {
     const LazyTensor size = number(static_cast<double>(mask.sizes()[axis]), DType::int64);
@@ -166,11 +170,15 @@ LazyTensors index(const Call& call, const Types& results) {
 }
 
 LazyTensors nonzero(const Call& call, const Types& results) {
-  const LazyTensor mask = truth(tensor_of(call, "self"));
-  if (mask.rank() == 0) return {};
+  const LazyTensor& x = tensor_of(call, "self");
+  const int64_t count = results[0].sizes[0];
+  // Of one number there is a row without columns.
+  const LazyTensor mask = truth(x.rank() == 0 ? reshaped(x, {1}) : x);
+  if (x.rank() == 0)
+    return {checked(filled(0, DType::int64, results[0].sizes), are_as_many(mask, count), kAsMany)};
   LazyTensors columns;
-  for (const LazyTensor& column : places_of_mask(mask, results[0].sizes[0]))
-    columns.push_back(reshaped(column, {results[0].sizes[0], 1}));
+  for (const LazyTensor& column : places_of_mask(mask, count))
+    columns.push_back(reshaped(column, {count, 1}));
   return {concatenated(columns, 1)};
 }
 

@@ -114,7 +114,9 @@ LazyTensors eliminate(const LazyTensors& in, bool pivots) {
 LazyTensors lu(const Call& call, const Types& results) {
   const LazyTensor& a = tensor_of(call, "A");
   if (!is_real(a)) return {};
-  if (a.numel() == 0) return {};
+  if (a.numel() == 0)
+    return {a, filled(0, DType::int32, results[1].sizes),
+            filled(0, DType::int32, results[2].sizes)};
   const bool pivots = bool_of(call, "pivot");
   const LazyTensor x = flat_batch(a, 2);
   const int64_t batch = x.size(0), count = std::min(x.size(1), x.size(2));
@@ -186,7 +188,9 @@ LazyTensors reflect(const LazyTensors& in) {
 
 LazyTensors qr(const Call& call, const Types& results) {
   const LazyTensor& a = tensor_of(call, "A");
-  if (!is_real(a) || a.numel() == 0) return {};
+  if (!is_real(a)) return {};
+  if (results[0].numel() == 0 && results[1].numel() == 0)
+    return {filled(0, a.dtype(), results[0].sizes), filled(0, a.dtype(), results[1].sizes)};
   const LazyTensor x = flat_batch(a, 2);
   const int64_t m = x.size(1), n = x.size(2), count = std::min(m, n);
   const Dims square = {x.size(0), m, m};

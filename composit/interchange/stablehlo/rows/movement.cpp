@@ -2,6 +2,8 @@
 #include <numeric>
 
 #include "composit/interchange/stablehlo/rows.h"
+#include "composit/ir/graph.h"
+#include "composit/ops/native.h"
 
 namespace composit::stablehlo {
 namespace {
@@ -110,6 +112,21 @@ LazyTensors arange(const Call& call, const Types& results) {
   return {binary("add", binary("multiply", index, like(step, index)), like(start, index))};
 }
 
+// Rows, then columns, of the elements on one side of a diagonal: numbers that no value changes.
+template <bool upper>
+LazyTensors triangle_indices(const Call& call, const Types& results) {
+  const int64_t rows = int_of(call, "row"), columns = int_of(call, "col");
+  const int64_t offset = int_of(call, "offset");
+  std::vector<int64_t> places[2];
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      const bool inside = upper ? column >= row + offset : column <= row + offset;
+      if (inside) places[0].push_back(row), places[1].push_back(column);
+    }
+  places[0].insert(places[0].end(), places[1].begin(), places[1].end());
+  return {constant(array_of(tensor_type(results[0].dtype, results[0].sizes), places[0]))};
+}
+
 LazyTensors full(const Call& call, const Types& results) {
   const double value = real_of(call, "fill_value");
   if (is_complex(results[0].dtype)) return {};
@@ -138,7 +155,9 @@ void add_movement_rows(std::vector<Row>& rows) {
                            {"aten::constant_pad_nd", pad},
                            {"aten::flip", flip},
                            {"aten::arange.start_step", arange},
-                           {"aten::full", full}});
+                           {"aten::full", full},
+                           {"aten::tril_indices", triangle_indices<false>},
+                           {"aten::triu_indices", triangle_indices<true>}});
 }
 
 }  // namespace composit::stablehlo

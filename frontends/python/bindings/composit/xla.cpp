@@ -45,7 +45,7 @@ class Xla : public Backend {
   std::string help() const override {
     return "XLA, by the package jax; guards are looked at after a call";
   }
-  bool has_code(const Operation& /*operation*/) const override { return false; }
+  bool has_code(const Operation& operation) const override { return has_stablehlo(operation); }
 
  protected:
   Compiled make(const Graph& graph, const CompileOptions& options) const override {
