@@ -1,5 +1,6 @@
 #include "composit/interchange/definition.h"
 
+#include "composit/interchange/scans.h"
 #include "composit/interchange/tensorize.h"
 #include "composit/ir/error.h"
 #include "composit/ops/functions.h"
@@ -29,6 +30,10 @@ std::optional<Graph> definition_of(const Node& node) {
                              tensor_type(operand.dtype(), operand.sizes()), InputKind::block));
     operands.push_back(operand ? blocks.back() : LazyTensor());
   }
+  LazyTensors whole;
+  const Call call = call_of(node, operation->schema, blocks_for(node, whole));
+  if (const auto scan = scan_by_doubling(call, node.outputs()))
+    return Graph({.inputs = whole, .outputs = *scan});
   const auto loops = loops_of(*operation, call_of(node, operation->schema));
   if (!loops || loops->results.size() != node.outputs().size()) return std::nullopt;
   LazyTensors outputs;

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "composit/interchange/onnx/special.h"
 #include "composit/ir/error.h"
 
 namespace composit::onnx {
@@ -98,6 +99,36 @@ LazyTensor hypot(const LazyTensor& x, const LazyTensor& y) {
   return mul(large, unary("Sqrt", add(mul(ratio, ratio), like(1, x))));
 }
 
+// The number of bits, and a shift that an integer takes: less than that.
+LazyTensor bits_of(const LazyTensor& x) {
+  return like(static_cast<double>(8 * item_size(x.dtype())), x);
+}
+LazyTensor is_shift(const LazyTensor& y) {
+  return compare("And", compare("GreaterOrEqual", y, like(0, y)), compare("Less", y, bits_of(y)));
+}
+
+// 2^y where an integer has it.
+LazyTensor power_of_two(const LazyTensor& y) {
+  const LazyTensor most = sub(bits_of(y), like(2, y));
+  const LazyTensor least = binary("Max", binary("Min", y, most), like(0, y));
+  return binary("Pow", like(2, y), least);
+}
+
+// By as much as there are bits, or more, or by a number below 0: nothing remains.
+LazyTensor shift_left(const LazyTensor& x, const LazyTensor& y) {
+  const LazyTensor last = compare("Equal", y, sub(bits_of(y), like(1, y)));
+  const LazyTensor product = mul(mul(x, power_of_two(y)), where(last, like(2, x), like(1, x)));
+  return where(is_shift(y), product, like(0, x));
+}
+
+// The same, but for the sign.
+LazyTensor shift_right(const LazyTensor& x, const LazyTensor& y) {
+  const LazyTensor sign = where(compare("Less", x, like(0, x)), like(-1, x), like(0, x));
+  const LazyTensor fits =
+      compare("And", is_shift(y), compare("Less", y, sub(bits_of(y), like(1, y))));
+  return where(fits, floor_divide(x, power_of_two(y)), sign);
+}
+
 const std::map<Function, Unary>& unary_functions() {
   static const auto* table = new std::map<Function, Unary>{
       {Function::abs, [](const LazyTensor& x) { return unary("Abs", x); }},
@@ -127,6 +158,9 @@ const std::map<Function, Unary>& unary_functions() {
       {Function::acosh, [](const LazyTensor& x) { return unary("Acosh", x); }},
       {Function::atanh, [](const LazyTensor& x) { return unary("Atanh", x); }},
       {Function::erf, [](const LazyTensor& x) { return unary("Erf", x); }},
+      {Function::erfinv, erfinv},
+      {Function::lgamma, lgamma},
+      {Function::digamma, digamma},
       {Function::erfc, [](const LazyTensor& x) { return sub(like(1, x), unary("Erf", x)); }},
       {Function::floor, [](const LazyTensor& x) { return is_real(x) ? unary("Floor", x) : x; }},
       {Function::ceil, [](const LazyTensor& x) { return is_real(x) ? unary("Ceil", x) : x; }},
@@ -156,6 +190,9 @@ const std::map<Function, Binary>& binary_functions() {
       {Function::copysign, copysign},
       {Function::hypot, hypot},
       {Function::pow, [](X x, X y) { return binary("Pow", x, y); }},
+      {Function::atan2, atan2},
+      {Function::shift_left, shift_left},
+      {Function::shift_right, shift_right},
       {Function::floor_divide, floor_divide},
       {Function::trunc_divide, [](X x, X y) { return truncated(div(x, y)); }},
       {Function::remainder, remainder},

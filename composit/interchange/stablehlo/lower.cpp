@@ -28,14 +28,14 @@ std::vector<int64_t> values_of(const LazyTensor& constant) {
 }
 
 // The least and the largest number that integers can be, as far as their operators show.
-struct Range {
+struct Interval {
   std::optional<int64_t> least = {}, largest = {};
 };
 
-Range range_of(const LazyTensor& x, int depth);
+Interval interval_of(const LazyTensor& x, int depth);
 
 // `of_max`: maximum, else minimum.
-Range bounded(const Range& a, const Range& b, bool of_max) {
+Interval bounded(const Interval& a, const Interval& b, bool of_max) {
   const auto pick = [&](std::optional<int64_t> p, std::optional<int64_t> q, bool needs_both) {
     if (p && q) return std::optional(of_max ? std::max(*p, *q) : std::min(*p, *q));
     return needs_both ? std::nullopt : (p ? p : q);
@@ -43,23 +43,23 @@ Range bounded(const Range& a, const Range& b, bool of_max) {
   return {pick(a.least, b.least, !of_max), pick(a.largest, b.largest, of_max)};
 }
 
-Range joined(const Range& a, const Range& b) {
-  Range both;
+Interval hull_of(const Interval& a, const Interval& b) {
+  Interval both;
   if (a.least && b.least) both.least = std::min(*a.least, *b.least);
   if (a.largest && b.largest) both.largest = std::max(*a.largest, *b.largest);
   return both;
 }
 
 // `select(i < 0, i + size, i)` of what is never below 0 is what it was.
-std::optional<Range> unwrapped(const Node& select, int depth) {
+std::optional<Interval> unwrapped(const Node& select, int depth) {
   const LazyTensor& kept = select.operands()[2];
   const Node& other = *select.operands()[1].node;
   if (!is(other, "add") || !(other.operands()[0] == kept)) return std::nullopt;
-  const Range range = range_of(kept, depth);
+  const Interval range = interval_of(kept, depth);
   return range.least && *range.least >= 0 ? std::optional(range) : std::nullopt;
 }
 
-Range range_of(const LazyTensor& x, int depth) {
+Interval interval_of(const LazyTensor& x, int depth) {
   if (depth == 0) return {};
   const Node& node = *x.node;
   if (is_constant(x)) {
@@ -68,21 +68,22 @@ Range range_of(const LazyTensor& x, int depth) {
     const auto [least, largest] = std::minmax_element(values.begin(), values.end());
     return {*least, *largest};
   }
-  const auto of = [&](size_t operand) { return range_of(node.operands()[operand], depth - 1); };
+  const auto of = [&](size_t operand) { return interval_of(node.operands()[operand], depth - 1); };
   if (is(node, "iota"))
     return {0, x.sizes()[static_cast<size_t>(node.attribute("dim").as_int())] - 1};
   for (const char* op : {"reshape", "broadcast_in_dim", "transpose", "slice", "reverse"})
     if (is(node, op)) return of(0);
-  if (is(node, "convert")) return is_floating_point(node.operands()[0].dtype()) ? Range{} : of(0);
+  if (is(node, "convert"))
+    return is_floating_point(node.operands()[0].dtype()) ? Interval{} : of(0);
   if (is(node, "maximum") || is(node, "minimum")) return bounded(of(0), of(1), is(node, "maximum"));
   if (is(node, "concatenate")) {
-    Range all = of(0);
-    for (size_t i = 1; i < node.operands().size(); ++i) all = joined(all, of(i));
+    Interval all = of(0);
+    for (size_t i = 1; i < node.operands().size(); ++i) all = hull_of(all, of(i));
     return all;
   }
   if (is(node, "select")) {
     if (const auto range = unwrapped(node, depth - 1)) return *range;
-    return joined(of(1), of(2));
+    return hull_of(of(1), of(2));
   }
   return {};
 }
@@ -134,7 +135,7 @@ class Checks {
     constexpr int kDepth = 12;
     const int64_t limit = node.attribute("limit").as_int();
     const LazyTensor yes = number(1, DType::bool_);
-    const Range range = asks ? range_of(indices, kDepth) : Range{};
+    const Interval range = asks ? interval_of(indices, kDepth) : Interval{};
     const bool known = range.least && range.largest && *range.least >= 0 && *range.largest < limit;
     if (!asks || known) return yes;
     const LazyTensor low = compare("GE", indices, number(0, DType::int64));

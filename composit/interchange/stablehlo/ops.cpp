@@ -6,6 +6,7 @@
 #include <string>
 
 #include "composit/ir/error.h"
+#include "composit/ir/graph.h"
 #include "composit/ops/native.h"
 
 namespace composit::stablehlo {

@@ -30,7 +30,6 @@ void add_movement_rows(std::vector<Row>& rows);
 void add_pooling_rows(std::vector<Row>& rows);
 void add_product_rows(std::vector<Row>& rows);
 void add_reduction_rows(std::vector<Row>& rows);
-void add_scan_rows(std::vector<Row>& rows);
 void add_sorting_rows(std::vector<Row>& rows);
 void add_special_rows(std::vector<Row>& rows);
 void add_value_size_rows(std::vector<Row>& rows);

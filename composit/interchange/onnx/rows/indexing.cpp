@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "composit/interchange/indices.h"
 #include "composit/interchange/onnx/rows.h"
 
 namespace composit::onnx {
@@ -24,9 +25,11 @@ LazyTensors gather(const Call& call, const std::vector<Type>& results) {
                      {attribute("axis", axis_of(call, "dim", x))}, results[0])};
 }
 
-// Indices of all axes, one column each; nothing where they are not all given.
-LazyTensor places(const LazyTensors& indices, const LazyTensor& x) {
-  if (static_cast<int64_t>(indices.size()) != x.rank() || x.rank() == 0) return {};
+// Indices of all axes, one column each; nothing where they are not all given. `leading`: those of
+// the first axes are enough.
+LazyTensor places(const LazyTensors& indices, const LazyTensor& x, bool leading = false) {
+  const bool is_all = static_cast<int64_t>(indices.size()) == x.rank();
+  if ((!is_all && !leading) || indices.empty()) return {};
   Dims sizes;
   for (const LazyTensor& index : indices) {
     if (!index || (index.dtype() != DType::int64 && index.dtype() != DType::int32)) return {};
@@ -45,9 +48,48 @@ LazyTensor places(const LazyTensors& indices, const LazyTensor& x) {
                     tensor_type(DType::int64, last));
 }
 
+LazyTensor truth(const LazyTensor& x) {
+  return x.dtype() == DType::bool_ ? x : cast_to(x, DType::bool_);
+}
+
+// The places of the `count` true elements of a mask, a column per axis. How many there are is asked
+// for elsewhere (lower.cpp).
+LazyTensors places_of_mask(const LazyTensor& mask, int64_t count) {
+  const LazyTensor all =
+      onnx::call("NonZero", {truth(mask)}, {}, tensor_type(DType::int64, {mask.rank(), count}));
+  LazyTensors columns;
+  for (int64_t axis = 0; axis < mask.rank(); ++axis)
+    columns.push_back(reshaped(sliced(all, 0, axis, axis + 1), {count}));
+  return columns;
+}
+
+LazyTensors without_masks(const LazyTensors& given, int64_t chosen) {
+  LazyTensors indices;
+  for (const LazyTensor& index : given) {
+    if (!index || interchange::is_integer(index)) {
+      indices.push_back(index);
+      continue;
+    }
+    for (const LazyTensor& column : places_of_mask(index, chosen)) indices.push_back(column);
+  }
+  return indices;
+}
+
+LazyTensors masked_select(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor &x = tensor_of(call, "self"), &mask = tensor_of(call, "mask");
+  Dims sizes = broadcast(x.sizes(), mask.sizes());
+  if (sizes.empty()) sizes = {1};
+  const LazyTensor at =
+      places(places_of_mask(expanded(truth(mask), sizes), results[0].sizes[0]), expanded(x, sizes));
+  return {onnx::call("GatherND", {expanded(x, sizes), at}, {}, results[0])};
+}
+
 LazyTensors index(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "self");
-  const LazyTensors& indices = call["indices"].tensors();
+  const auto chosen = interchange::chosen_by(call["indices"].tensors(), results[0]);
+  if (!chosen) return {};
+  LazyTensors indices = without_masks(call["indices"].tensors(), *chosen);
+  while (!indices.empty() && !indices.back()) indices.pop_back();
   const auto given = std::count_if(indices.begin(), indices.end(),
                                    [](const LazyTensor& one) { return one.defined(); });
   if (given == 1) {
@@ -58,7 +100,7 @@ LazyTensors index(const Call& call, const std::vector<Type>& results) {
                        {attribute("axis", static_cast<int64_t>(found - indices.begin()))},
                        results[0])};
   }
-  const LazyTensor at = places(indices, x);
+  const LazyTensor at = places(indices, x, true);
   return at ? LazyTensors{onnx::call("GatherND", {x, at}, {}, results[0])} : LazyTensors();
 }
 
@@ -89,6 +131,7 @@ void add_indexing_rows(std::vector<Row>& rows) {
   rows.insert(rows.end(), {{"aten::embedding", embedding},
                            {"aten::index_select", index_select},
                            {"aten::gather", gather},
+                           {"aten::masked_select", masked_select},
                            {"aten::nonzero", nonzero},
                            {"aten::index.Tensor", index},
                            {"aten::index_put", index_put}});

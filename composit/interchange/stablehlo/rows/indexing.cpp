@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "composit/interchange/indices.h"
 #include "composit/interchange/stablehlo/rows.h"
 
 namespace composit::stablehlo {
@@ -11,16 +12,14 @@ namespace {
 
 using Types = std::vector<Type>;
 using Axes = std::vector<int64_t>;
+using interchange::chosen_by;
+using interchange::is_integer;
 
 // Counted from the front, as int64.
 LazyTensor from_front(const LazyTensor& index, int64_t size) {
   const LazyTensor at = cast_to(index, DType::int64);
   const LazyTensor wrapped = binary("add", at, number(static_cast<double>(size), DType::int64));
   return select(compare("LT", at, number(0, DType::int64)), wrapped, at);
-}
-
-bool is_integer(const LazyTensor& x) {
-  return !is_floating_point(x.dtype()) && !is_complex(x.dtype()) && x.dtype() != DType::bool_;
 }
 
 // ---- masks --------------------------------------------------------------------------------------
@@ -54,19 +53,6 @@ LazyTensors places_of_mask(const LazyTensor& mask, int64_t count) {
     rest = binary("divide", rest, size);
   }
   return columns;
-}
-
-// How many elements a mask among the indices chooses, by the result; -1 without a mask. Nothing
-// where the result does not say: several masks, or other indices beside one.
-std::optional<int64_t> chosen_by(const LazyTensors& given, const Type& result) {
-  size_t kept = 0, masks = 0, others = 0;
-  for (const LazyTensor& index : given) {
-    if (index) (is_integer(index) ? others : masks) += 1;
-    if (!index && masks == 0) ++kept;
-  }
-  if (masks == 0) return -1;
-  if (masks > 1 || others > 0) return std::nullopt;
-  return result.sizes.at(kept);
 }
 
 // The indices with masks as the places that they choose.
