@@ -148,6 +148,22 @@ class StableHloTest(unittest.TestCase):
 
         self.agrees(program, [torch.randn(2, 6)], [torch.randn(2, 6)], ["xla"])
 
+    @torch.no_grad()
+    def test_the_backend(self):
+        """For a whole program and for a part of one; a guard that does not hold is an error. JAX comes
+        from the other environment, torch from this one."""
+        sys.path.append(str(next(pathlib.Path(engines.PYTHON).parents[1].glob("lib/python3*/site-packages"))))
+        model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+        x = torch.randn(3, 8)
+        captured = flashlight.trace(model, x)
+        for compiled in (captured.compile("xla"),
+                         captured.compile("devices", choices="0: on xla\n*: on mosaic")):
+            other = torch.randn(3, 8)
+            torch.testing.assert_close(compiled(other), model(other))
+        table = flashlight.trace(torch.nn.Embedding(5, 3), torch.tensor([1, 2])).compile("xla")
+        with self.assertRaisesRegex(flashlight.Error, "indices are in range"):
+            table(torch.tensor([5, 0]))
+
     def test_what_is_refused(self):
         captured = flashlight.trace(lambda x: torch.nn.functional.dropout(x, training=True), torch.ones(3))
         with self.assertRaisesRegex(flashlight.Error, r"(?s)\[stablehlo\].*dropout|bernoulli"):
