@@ -12,4 +12,8 @@ bool is_integer(const LazyTensor& x);
 // where the result does not say: several masks, or other indices beside one.
 std::optional<int64_t> chosen_by(const LazyTensors& indices, const Type& result);
 
+// The same of what is written there, by its values; nothing where they are one for all places.
+std::optional<int64_t> chosen_by_values(const LazyTensors& indices, const LazyTensor& values,
+                                        int64_t rank);
+
 }  // namespace composit::interchange

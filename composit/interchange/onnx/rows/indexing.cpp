@@ -106,10 +106,15 @@ LazyTensors index(const Call& call, const std::vector<Type>& results) {
 
 LazyTensors index_put(const Call& call, const std::vector<Type>& results) {
   const LazyTensor &x = tensor_of(call, "self"), &values = tensor_of(call, "values");
-  const LazyTensor at = places(call["indices"].tensors(), x);
+  const LazyTensors& given = call["indices"].tensors();
+  const auto chosen = interchange::chosen_by_values(given, values, x.rank());
+  const LazyTensors indices = chosen ? without_masks(given, *chosen) : given;
+  const LazyTensor at = places(indices, x, true);
   if (!at || values.dtype() != x.dtype()) return {};
-  Dims sizes = at.sizes();
+  Dims sizes = at.sizes();  // of the indices, then the axes of x that have none
   sizes.pop_back();
+  sizes.insert(sizes.end(), x.sizes().begin() + static_cast<int64_t>(indices.size()),
+               x.sizes().end());
   const bool adds = bool_of(call, "accumulate");
   return {onnx::call("ScatterND", {x, at, expanded(values, sizes)},
                      {attribute("reduction", adds ? "add" : "none")}, results[0])};

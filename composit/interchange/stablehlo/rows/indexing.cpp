@@ -180,8 +180,12 @@ LazyTensors masked_select(const Call& call, const Types& results) {
 
 LazyTensors index_put(const Call& call, const Types&) {
   const LazyTensor &x = tensor_of(call, "self"), &values = tensor_of(call, "values");
+  const LazyTensors& given = call["indices"].tensors();
+  const auto chosen = interchange::chosen_by_values(given, values, x.rank());
   Places places;
-  if (values.dtype() != x.dtype() || !places_of(x, call["indices"].tensors(), places)) return {};
+  if (values.dtype() != x.dtype() ||
+      !places_of(x, chosen ? without_masks(given, *chosen) : given, places))
+    return {};
   const std::string sum = x.dtype() == DType::bool_ ? "or" : "add";
   return {written(x, places, values, bool_of(call, "accumulate") ? sum : "right")};
 }
