@@ -28,10 +28,6 @@ bool is_user_input(const NamedTensor& input) { return input.kind == InputKind::u
 
 size_t bytes_of(const at::Tensor& tensor) { return tensor.defined() ? tensor.nbytes() : 0; }
 
-at::Tensor default_generator_state() {
-  return at::globalContext().defaultGenerator(c10::kCPU).get_state();
-}
-
 // The last operator before the program left the scope that gave a tensor or has an effect, with its
 // source location. Empty if there was none.
 std::string last_operator(TraceScope& scope) {
@@ -81,6 +77,10 @@ std::vector<NamedTensor> named_inputs(const tracer::Published& published) {
 }
 
 }  // namespace
+
+at::Tensor default_generator_state() {
+  return at::globalContext().defaultGenerator(c10::kCPU).get_state();
+}
 
 std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
                                     const std::vector<at::Tensor>& arguments,
@@ -334,21 +334,28 @@ void CaptureBase::State::take(tracer::Published published) {
                                remarks.size(), " remarks"));
 }
 
-CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,
-                                 const TraceOptions& options) {
-  auto state = std::make_shared<State>();
-  state->example_arguments = copies_of(arguments.tensors);
-  at::Tensor generator = default_generator_state();
-  const std::vector<NamedTensor> named =
-      program.named ? program.named() : std::vector<NamedTensor>();
-  ProgramRun run = run_recorded(program.run, arguments, named, options);
-  if (draws(*run.recording)) state->example_generator = std::move(generator);
-  state->take(*run.recording);
+std::shared_ptr<CaptureBase::State> state_of(ProgramRun& run, FlatValues arguments,
+                                             at::Tensor generator) {
+  auto state = std::make_shared<CaptureBase::State>();
   state->arguments = std::move(arguments.structure);
+  state->example_arguments = std::move(arguments.tensors);
+  if (draws(*run.recording)) state->example_generator = std::move(generator);
+  run.records = state->take(*run.recording);
   state->results = std::move(run.results.structure);
   run.results.tensors = own_results(run.results.tensors, *run.recording);
   state->notes = living_values(*run.recording, run.results.tensors);
   state->example_results = std::move(run.results.tensors);
+  return state;
+}
+
+CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,
+                                 const TraceOptions& options) {
+  FlatValues example{copies_of(arguments.tensors), arguments.structure};
+  at::Tensor generator = default_generator_state();
+  const std::vector<NamedTensor> named =
+      program.named ? program.named() : std::vector<NamedTensor>();
+  ProgramRun run = run_recorded(program.run, arguments, named, options);
+  const std::shared_ptr<State> state = state_of(run, std::move(example), std::move(generator));
   state->program = program.run;
   state->program_as = program.run_as;
   state->named = program.named;
@@ -357,8 +364,7 @@ CaptureBase CaptureBase::capture(TracedProgram program, FlatValues arguments,
   state->by_name = program.seen_once;
   if (program.seen_once) state->recording = std::move(run.recording);
   CaptureBase capture(state);
-  capture.looks_ =
-      std::make_shared<Looks>(std::move(program), std::move(state), std::move(run.recording));
+  capture.looks_ = std::make_shared<Looks>(std::move(program), state, std::move(run.recording));
   return capture;
 }
 
@@ -375,9 +381,10 @@ void CaptureBase::expect_trust(const char* what) const {
   if (const std::string why = refusal(); !why.empty()) throw UserError(why);
   const State& state = now();
   if (state.trust != Trust::seen_once || state.by_name || state.warned.exchange(true)) return;
-  composit::log_warning(std::string(what) +
-                        " is of a capture that was seen once: call it on other inputs to confirm "
-                        "it, or trace(…, confirm(inputs…))");
+  composit::log_warning(
+      std::string(what) + " is of a capture that was seen once: " +
+      (looks_ ? "call it on other inputs to confirm it, or trace(…, confirm(inputs…))"
+              : "compare it with a second run of its program"));
 }
 
 void CaptureBase::expect_fixed_numbers(const char* what) const { now().expect_fixed_numbers(what); }

@@ -214,6 +214,7 @@ class CaptureBase {
   friend class Checker;
   friend class CompiledCapture;
   friend class FamilyMaker;
+  friend class OpenCapture;
   const State& now() const { return *shared(); }
   static CaptureBase of_saved(const composit::SavedCapture& saved,
                               const std::filesystem::path& folder);

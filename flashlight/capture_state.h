@@ -71,8 +71,8 @@ struct CaptureBase::State {
   std::map<std::string, at::Generator> generators;
   std::vector<std::string> remarks;
 
-  Trust trust = Trust::seen_once;
-  bool by_name = false;  // looks are switched off: no warning says so
+  std::atomic<Trust> trust{Trust::seen_once};  // a check may raise it while others call
+  bool by_name = false;                        // looks are switched off: no warning says so
   mutable std::atomic<bool> warned{false};
   // Findings of the looks: inputs of equal content, numbers that follow the calls, values that
   // outlive the run.
@@ -140,10 +140,19 @@ std::vector<at::Tensor> bind_inputs(const std::vector<NamedTensor>& inputs,
 struct ProgramRun {
   FlatValues results;
   std::unique_ptr<tracer::Recording> recording;
+  std::vector<tracer::RecordId> records;  // by step of a plan of its state, set by state_of
 };
 ProgramRun run_recorded(const Program& program, const FlatValues& arguments,
                         const std::vector<NamedTensor>& named, const TraceOptions& options,
                         const tracer::Recorder::Observer& observer = nullptr);
+
+// The state of the generator that programs draw from by default.
+at::Tensor default_generator_state();
+
+// The state of a capture of this run, which takes its results. `arguments`: as they were before the
+// run, in memory of their own; `generator`: the state of the default generator then.
+std::shared_ptr<CaptureBase::State> state_of(ProgramRun& run, FlatValues arguments,
+                                             at::Tensor generator);
 
 // True if the tracer gave this name: "parameter_0", "buffer_0", "state_0".
 bool is_unnamed(const std::string& name);

@@ -253,7 +253,7 @@ std::shared_ptr<CaptureBase::State> FamilyMaker::without_graph(const CaptureBase
   state->tied = from.tied;
   state->generators = from.generators;
   state->remarks = from.remarks;
-  state->trust = from.trust;
+  state->trust = from.trust.load();
   state->by_name = from.by_name;
   state->notes = from.notes;
   state->recording = from.recording;
