@@ -132,8 +132,8 @@ FLASHLIGHT_C_API flashlight_status flashlight_enter_module(const char* path);
 // The module that was entered last ends.
 FLASHLIGHT_C_API flashlight_status flashlight_leave_module(void);
 
-// Ends a scope, on its thread, and makes a capture of it. The scope has ended also after an error,
-// unless that says that it was the wrong scope or the wrong thread.
+// Ends a scope, on its thread, and makes a capture of it. The scope has ended also where what ran
+// cannot be captured; it has not where an argument is wrong.
 FLASHLIGHT_C_API flashlight_status flashlight_scope_end(flashlight_scope scope,
                                                         flashlight_capture* capture);
 // Ends a scope like flashlight_scope_end, and compares what ran with a capture of another run:

@@ -57,7 +57,18 @@ OpenCapture::OpenCapture(TraceOptions options)
   });
 }
 
+// The values that operators have read so far would stay constants of the capture.
+void OpenCapture::expect_unread(const at::Tensor& tensor, const std::string& name) {
+  const tracer::Recording& recording = scope_->recorder().recording();
+  const bool started = recording.records.size() > recording.inputs.size();
+  if (started && scope_->recorder().knows(tensor))
+    throw UserError("[scope] '" + name +
+                    "': expected a tensor that no operator of the scope has read or made; name "
+                    "inputs before the program runs");
+}
+
 void OpenCapture::add(const at::Tensor& tensor, const std::string& name, InputKind kind) {
+  expect_unread(tensor, name);
   if (!names_.insert(name).second)
     throw UserError("[scope] expected a name that no other input has, received '" + name +
                     "' once more");

@@ -28,7 +28,8 @@ class OpenCapture {
   explicit OpenCapture(TraceOptions options = {});
 
   // An argument, in the order of the calls; before the first operator reads it. Without a name it
-  // is "input_0", "input_1", … UserError if the name is taken.
+  // is "input_0", "input_1", … UserError if the name is taken, or if an operator has read the
+  // tensor.
   void input(const at::Tensor& tensor, const std::string& name = "");
   // A parameter or a buffer, which the capture goes on sharing with the program.
   void state(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
@@ -45,6 +46,7 @@ class OpenCapture {
   CheckReport check(const CaptureBase& capture);
 
  private:
+  void expect_unread(const at::Tensor& tensor, const std::string& name);
   void add(const at::Tensor& tensor, const std::string& name, composit::InputKind kind);
   ProgramRun finish();
   Structure result_structure() const;

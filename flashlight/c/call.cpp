@@ -30,6 +30,10 @@ void note(const char* function, const char* what) noexcept {
   }
 }
 
+std::string counted(size_t number, const char* what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
+
 }  // namespace
 
 flashlight_status note_failure(const char* function) noexcept {
@@ -96,10 +100,10 @@ at::Tensor tensor_from(flashlight_tensor tensor, const std::string& what) {
 std::vector<at::Tensor> tensors_from(const flashlight_tensor* tensors, size_t count,
                                      size_t expected) {
   if (count != expected)
-    throw UserError("expected " + std::to_string(expected) + " inputs, received " +
+    throw UserError("expected " + counted(expected, "input") + ", received " +
                     std::to_string(count));
   if (count > 0 && tensors == nullptr)
-    throw UserError("expected an array of " + std::to_string(count) + " inputs, received NULL");
+    throw UserError("expected an array of " + counted(count, "input") + ", received NULL");
   std::vector<at::Tensor> all;
   for (size_t i = 0; i < count; ++i)
     all.push_back(tensor_from(tensors[i], "input " + std::to_string(i)));
@@ -108,10 +112,10 @@ std::vector<at::Tensor> tensors_from(const flashlight_tensor* tensors, size_t co
 
 void expect_outputs(const flashlight_tensor* outputs, size_t count, size_t expected) {
   if (count != expected)
-    throw UserError("expected an array for " + std::to_string(expected) +
-                    " outputs, received one for " + std::to_string(count));
+    throw UserError("expected an array for " + counted(expected, "output") + ", received one for " +
+                    std::to_string(count));
   if (count > 0 && outputs == nullptr)
-    throw UserError("expected an array for " + std::to_string(count) + " outputs, received NULL");
+    throw UserError("expected an array for " + counted(count, "output") + ", received NULL");
 }
 
 void store_tensors(const std::vector<at::Tensor>& tensors, flashlight_tensor* outputs) {
