@@ -158,6 +158,24 @@ TEST(Misuse, scopes_end_in_the_reverse_order) {
   expect_done(flashlight_capture_free(of_inner));
 }
 
+TEST(Misuse, scopes_inside_of_a_strict_one_read_what_they_need) {
+  flashlight_scope_options strict{};
+  strict.struct_size = sizeof strict;
+  strict.strict = 1;
+  at::Tensor x = at::ones(3);
+  const flashlight_scope outer = begun(&strict);
+  expect_done(flashlight_scope_input(outer, &x, "x"));
+  flashlight_capture capture = captured(x, [](const at::Tensor& y) { return y.view({3, 1}); });
+  int32_t same = -1;
+  expect_done(flashlight_scope_check(recorded(x), capture, &same, nullptr));
+  EXPECT_EQ(same, 0);
+  at::Tensor y = twice(x);
+  expect_done(flashlight_scope_output(outer, &y, "y"));
+  expect_done(flashlight_capture_free(capture));
+  expect_done(flashlight_scope_end(outer, &capture));
+  expect_done(flashlight_capture_free(capture));
+}
+
 TEST(Misuse, a_tensor_that_is_none) {
   const flashlight_scope scope = begun();
   at::Tensor undefined, x = at::ones(3);
