@@ -1,5 +1,6 @@
 #include "flashlight/c/handles.h"
 
+#include <string_view>
 #include <utility>
 
 namespace flashlight::c {
@@ -35,7 +36,7 @@ bool Handles::is_gone(const void* handle) const {
 const Handles::Entry& Handles::entry(const void* handle, const char* kind) const {
   const auto number = reinterpret_cast<uintptr_t>(handle);
   const auto found = entries_.find(number);
-  if (found != entries_.end() && found->second.kind == kind) return found->second;
+  if (found != entries_.end() && std::string_view(found->second.kind) == kind) return found->second;
   const std::string received = handle == nullptr         ? "NULL"
                                : found != entries_.end() ? found->second.kind
                                : was_given(number)       ? "a handle that was freed or has ended"
