@@ -3,21 +3,22 @@
      capture_in_c FOLDER
 
    Values come from LibTorch, called by its own C functions, and for gradients from differences of
-   them in float64. FOLDER gets perceptron.onnx, perceptron.pt2 and gradient.onnx, and the inputs and
-   results as raw numbers, for those that read them: onnx_in_c_test.py. */
+   them in float64. FOLDER gets perceptron.onnx, perceptron.pt2 and gradient.onnx, and the inputs
+   and results as raw numbers, for those that read them: onnx_in_c_test.py. */
+#include "flashlight/c.h"
+
 #include <math.h>
 #include <string.h>
 
-#include "flashlight/c.h"
 #include "torch_in_c.h"
 
-#define EXPECT(condition)                                                                 \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      fprintf(stderr, "%s:%d: expected %s; %s\n", __FILE__, __LINE__, #condition,         \
-              flashlight_last_error());                                                   \
-      exit(1);                                                                            \
-    }                                                                                     \
+#define EXPECT(condition)                                                         \
+  do {                                                                            \
+    if (!(condition)) {                                                           \
+      fprintf(stderr, "%s:%d: expected %s; %s\n", __FILE__, __LINE__, #condition, \
+              flashlight_last_error());                                           \
+      exit(1);                                                                    \
+    }                                                                             \
   } while (0)
 #define DONE(call) EXPECT((call) == FLASHLIGHT_OK)
 
