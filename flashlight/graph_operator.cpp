@@ -4,9 +4,12 @@
 #include <torch/library.h>
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
@@ -76,15 +79,28 @@ std::vector<at::Tensor> evaluate(at::TensorList inputs, std::string_view graph,
   return CompiledGraphs::all().find(std::string(graph), std::string(compiled))(inputs.vec());
 }
 
-TORCH_LIBRARY_FRAGMENT(composit, library) {
-  library.def("evaluate(Tensor[] inputs, str graph, str compiled) -> Tensor[]");
-}
-// One function for both keys: the compiled graph is its own function to autograd. An implicit
-// composite would be recorded by what it calls.
-TORCH_LIBRARY_IMPL(composit, CompositeExplicitAutograd, library) {
-  library.impl("evaluate", &evaluate);
-}
-TORCH_LIBRARY_IMPL(composit, Autograd, library) { library.impl("evaluate", &evaluate); }
+// Registers the operator, unless another copy of this code has done so: the C library beside the
+// Python package. The operator takes texts, so one function serves both.
+class Registration {
+ public:
+  Registration() {
+    if (c10::Dispatcher::singleton().findSchema({"composit::evaluate", ""})) return;
+    add(torch::Library::FRAGMENT, std::nullopt)
+        .def("evaluate(Tensor[] inputs, str graph, str compiled) -> Tensor[]");
+    // One function for both keys: the compiled graph is its own function to autograd. An implicit
+    // composite would be recorded by what it calls.
+    for (const auto key : {c10::DispatchKey::CompositeExplicitAutograd, c10::DispatchKey::Autograd})
+      add(torch::Library::IMPL, key).impl("evaluate", &evaluate);
+  }
+
+ private:
+  torch::Library& add(torch::Library::Kind kind, std::optional<c10::DispatchKey> key) {
+    return *libraries_.emplace_back(
+        std::make_unique<torch::Library>(kind, "composit", key, __FILE__, __LINE__));
+  }
+  std::vector<std::unique_ptr<torch::Library>> libraries_;
+};
+const Registration registration;
 
 }  // namespace
 
