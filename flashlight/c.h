@@ -92,7 +92,7 @@ typedef struct flashlight_scope_handle* flashlight_scope;
 typedef struct flashlight_capture_handle* flashlight_capture;
 
 // Options of a scope. Members that are not named are zero, which is the default.
-typedef struct flashlight_scope_options {
+typedef struct {
   size_t struct_size;    // sizeof(flashlight_scope_options), also for what later versions add
   int32_t strict;        // an access to a tensor's memory that no operator makes is an error
   int32_t source_lines;  // note the lines of C++ around each operator; needs debug information
@@ -187,7 +187,7 @@ FLASHLIGHT_C_API flashlight_status flashlight_capture_replay(flashlight_capture 
                                                              size_t output_count);
 
 // Options of files. Zero is the default; an option that the format does not have must be zero.
-typedef struct flashlight_export_options {
+typedef struct {
   size_t struct_size;             // sizeof(flashlight_export_options)
   int32_t opset;                  // .onnx: from 20 to 24; 0 is 20
   int32_t drop_guards;            // .onnx: without the outputs that say whether the capture holds
@@ -206,7 +206,7 @@ FLASHLIGHT_C_API flashlight_status flashlight_capture_export(
 typedef struct flashlight_compiled_handle* flashlight_compiled;
 
 // Options of compiling. Zero is the default.
-typedef struct flashlight_compile_options {
+typedef struct {
   size_t struct_size;          // sizeof(flashlight_compile_options)
   const char* name;            // of the function in the source; NULL: "program"
   const char* const* options;  // of the backend: "threads=2", "winograd=false"

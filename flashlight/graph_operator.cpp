@@ -100,7 +100,7 @@ class Registration {
   }
   std::vector<std::unique_ptr<torch::Library>> libraries_;
 };
-const Registration registration;
+const Registration kRegistration;
 
 }  // namespace
 

@@ -105,6 +105,7 @@ std::vector<at::Tensor> tensors_from(const flashlight_tensor* tensors, size_t co
   if (count > 0 && tensors == nullptr)
     throw UserError("expected an array of " + counted(count, "input") + ", received NULL");
   std::vector<at::Tensor> all;
+  all.reserve(count);
   for (size_t i = 0; i < count; ++i)
     all.push_back(tensor_from(tensors[i], "input " + std::to_string(i)));
   return all;
@@ -120,6 +121,7 @@ void expect_outputs(const flashlight_tensor* outputs, size_t count, size_t expec
 
 void store_tensors(const std::vector<at::Tensor>& tensors, flashlight_tensor* outputs) {
   std::vector<std::unique_ptr<at::Tensor>> made;
+  made.reserve(tensors.size());
   for (const at::Tensor& tensor : tensors)
     made.push_back(tensor.defined() ? std::make_unique<at::Tensor>(tensor) : nullptr);
   for (size_t i = 0; i < made.size(); ++i) outputs[i] = made[i].release();

@@ -379,8 +379,7 @@ const std::map<std::string, void (*)()>& causes() {
        "reads is part of the capture: …",
        item_differs},
       {"[replay] guard: output … of … was … when it was captured and is … now; sizes are part of "
-       "the "
-       "capture: …",
+       "the capture: …",
        size_differs},
       {"[replay] guard: … threw when it was captured and does not now", throws_no_more},
       {"[replay] inputs '…' and '…' lay in the same memory when they were captured, … bytes apart, "
