@@ -50,7 +50,7 @@ inline flashlight_capture captured(const at::Tensor& x, const Program& program =
 inline at::Tensor replayed(flashlight_capture capture, at::Tensor x) {
   flashlight_tensor input = &x, output = nullptr;
   expect_done(flashlight_capture_replay(capture, &input, 1, &output, 1));
-  const at::Tensor result = output == nullptr ? at::Tensor() : *static_cast<at::Tensor*>(output);
+  at::Tensor result = output == nullptr ? at::Tensor() : *static_cast<at::Tensor*>(output);
   flashlight_tensor_free(output);
   return result;
 }
