@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "composit/family/saved_family.h"
+#include "composit/interchange/pt2.h"
 #include "composit/ir/compare.h"
 #include "composit/ir/error.h"
 #include "composit/ir/literal.h"
@@ -360,7 +361,8 @@ composit::SavedCapture FamilyBase::saved() const {
 }
 
 FamilyBase FamilyBase::load(const std::filesystem::path& folder) {
-  const composit::SavedCapture saved = composit::load(folder);
+  const composit::SavedCapture saved =
+      composit::is_pt2(folder) ? composit::load_pt2(folder) : composit::load(folder);
   auto state = std::make_shared<State>();
   state->cases = composit::family_of(saved);
   if (const auto next = saved.properties.find(kNextCall); next != saved.properties.end())

@@ -1,5 +1,9 @@
 #include "flashlight/interchange.h"
 
+#include "composit/family/saved_family.h"
+#include "composit/ir/error.h"
+#include "flashlight/family_maker.h"
+
 namespace flashlight {
 
 void save_pt2(const CaptureBase& capture, const std::filesystem::path& file,
@@ -15,6 +19,15 @@ void save_pt2(const Gradient& gradient, const std::filesystem::path& file,
 void save_pt2(const FamilyBase& family, const std::filesystem::path& file,
               const composit::Pt2Options& options) {
   composit::save_pt2(family.saved(), file, options);
+}
+
+CaptureBase load_pt2(const std::filesystem::path& file) {
+  const composit::SavedCapture saved = composit::load_pt2(file);
+  if (composit::is_family(saved))
+    throw composit::UserError("[pt2] " + file.string() +
+                              ": expected a program of one size, received one with dynamic shapes, "
+                              "which load_family reads");
+  return FamilyMaker::of_saved(saved, file);
 }
 
 void save_onnx(const CaptureBase& capture, const std::filesystem::path& file,

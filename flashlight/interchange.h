@@ -4,6 +4,7 @@
 //   flashlight::save_pt2(captured, "model.pt2");       // torch.export.load("model.pt2") in Python
 //   flashlight::save_onnx(captured, "model.onnx");     // onnxruntime, OpenVINO, …
 //   flashlight::save_stablehlo(captured, "model.mlir");   // XLA, IREE
+//   auto again = flashlight::load_pt2("model.pt2");    // or a file of torch.export.save
 //
 // The same of a saved capture, without LibTorch: composit/interchange.
 #pragma once
@@ -26,6 +27,10 @@ void save_pt2(const Gradient& gradient, const std::filesystem::path& file,
               const composit::Pt2Options& options = {});
 void save_pt2(const FamilyBase& family, const std::filesystem::path& file,
               const composit::Pt2Options& options = {});
+
+// The capture of a file of torch.export: see composit/interchange/pt2.h. Arguments are tensors in the
+// order of the program's. UserError as there, and as CaptureBase::load.
+CaptureBase load_pt2(const std::filesystem::path& file);
 
 // An ONNX model: see composit/interchange/onnx.h. A derivative gives the loss, then gradients.
 // UserError as there, and as CaptureBase::save.

@@ -1,4 +1,4 @@
-// A capture as an ONNX model.
+// A capture as an ONNX model, and a model as a capture.
 //
 //   save_onnx(load("resnet50"), "resnet50.onnx");      // and resnet50.onnx.data, the weights
 //
@@ -9,9 +9,18 @@
 // ONNX has no assertions. What the capture takes for granted is a Boolean output per guard,
 // "guard_0", …, which whoever runs the model has to look at; what they ask stands in the metadata
 // "guards". What the program writes are outputs, too: "NAME.written".
+//
+//   SavedCapture model = load_onnx("resnet50.onnx");               // of any exporter
+//   SavedCapture of_two = load_onnx("bert.onnx", {.sizes = {{"batch", 2}, {"tokens", 128}}});
+//
+// Operators become ATen's; what models compute of sizes becomes numbers. Weights keep their names.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "composit/io/saved_capture.h"
 
@@ -29,5 +38,24 @@ struct OnnxOptions {
 // module and line, a family, draws, numbers that follow the calls.
 void save_onnx(const SavedCapture& capture, const std::filesystem::path& file,
                const OnnxOptions& options = {});
+
+// How a model is read.
+struct OnnxReadOptions {
+  // Sizes that the model leaves open, by the names it gives them ("batch"), or by input and axis
+  // ("input_ids.0"); and values of inputs that are one integer, by their names ("sr"), which then
+  // are no inputs any more.
+  std::map<std::string, int64_t> sizes = {};
+};
+
+// The model in `file`, of ai.onnx 6 to 28. Nothing of it is run, but what follows from constants.
+// Weights lie in the mapped files; they hold their values (`held_input`), so that the graph can be
+// evaluated without them. There are no example inputs and outputs.
+//
+// UserError where the file is no model, or cannot be read: all operators that are not known at
+// once, sizes that are open and not given, values that are needed and depend on inputs.
+SavedCapture load_onnx(const std::filesystem::path& file, const OnnxReadOptions& options = {});
+
+// True if all bytes of a file may be a model, rather than something else.
+bool is_onnx(std::string_view bytes);
 
 }  // namespace composit

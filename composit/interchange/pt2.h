@@ -1,6 +1,8 @@
-// A capture as a file of torch.export, which Python opens without this project.
+// A capture as a file of torch.export, which Python opens without this project; and such a file as
+// a capture.
 //
 //   save_pt2(load("resnet50"), "resnet50.pt2");
+//   SavedCapture again = load_pt2("resnet50.pt2");
 //
 // and in Python
 //
@@ -35,5 +37,17 @@ struct Pt2Options {
 // module and line, a family, numbers that follow the calls.
 void save_pt2(const SavedCapture& capture, const std::filesystem::path& file,
               const Pt2Options& options = {});
+
+// The program of a file that torch.export.save or `save_pt2` wrote, as a capture: its graph,
+// weights in the mapped file, example arguments, modules and lines. Nothing is run, and no code of
+// the file either. Files of `program.run_decompositions({})` are read as they are; of the training
+// dialect, which torch.export.save writes otherwise, as far as writes in place can be told from the
+// file. Dynamic shapes make a family (composit/family/saved_family.h).
+//
+// UserError for what is no such file, is damaged, or says what composit has no operations for: all
+// of these at once, with module and line.
+SavedCapture load_pt2(const std::filesystem::path& file);
+// True for an archive of torch.export's form.
+bool is_pt2(const std::filesystem::path& file);
 
 }  // namespace composit

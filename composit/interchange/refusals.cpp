@@ -12,8 +12,11 @@ Origin origin_of(const Node& node, const Origin& around) {
 }
 
 void Refusals::add(const Node& node, const Origin& around, const std::string& why) {
-  std::string line = node.op().str();
-  const Origin origin = origin_of(node, around);
+  add(node.op().str(), origin_of(node, around), why);
+}
+
+void Refusals::add(const std::string& op, const Origin& origin, const std::string& why) {
+  std::string line = op;
   if (!origin.scope.empty()) line += " in " + std::string(origin.scope);
   if (!origin.source.empty()) line += " at " + std::string(origin.source);
   ++lines_[line + ": " + why];
@@ -22,7 +25,7 @@ void Refusals::add(const Node& node, const Origin& around, const std::string& wh
 void Refusals::expect_none() const {
   if (lines_.empty()) return;
   constexpr size_t kShown = 20;
-  std::string text = "these cannot be exported:";
+  std::string text = title_;
   size_t shown = 0;
   for (const auto& [line, count] : lines_) {
     if (shown++ == kShown) {

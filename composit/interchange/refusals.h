@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "composit/ir/node.h"
 
@@ -22,12 +23,18 @@ Origin origin_of(const Node& node, const Origin& around);
 
 class Refusals {
  public:
+  // `title`: the first line of the error.
+  explicit Refusals(std::string title = "these cannot be exported:") : title_(std::move(title)) {}
+
   // Notes that `node` cannot be written, and why. `around`: what it is a part of.
   void add(const Node& node, const Origin& around, const std::string& why);
+  // The same of an operator that is no node.
+  void add(const std::string& op, const Origin& origin, const std::string& why);
   // UserError that lists all of them, where there are any.
   void expect_none() const;
 
  private:
+  std::string title_;
   std::map<std::string, size_t> lines_;  // and how often
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 #include "composit/ir/error.h"
 
@@ -63,7 +64,9 @@ Expr In::padded(const Index& index, Expr fill) const {
 }
 
 Expr In::broadcast(const Index& index) const {
-  COMPOSIT_ASSERT(index.size() >= type_.rank(), "broadcast to fewer axes");
+  if (index.size() < type_.rank())
+    throw UserError("expected a tensor of at most " + std::to_string(index.size()) +
+                    " axes, received one of " + std::to_string(type_.rank()));
   Index own(index.end() - rank(), index.end());
   for (size_t axis = 0; axis < own.size(); ++axis)
     if (type_.sizes[axis] == 1) own[axis] = 0;

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "composit/ir/error.h"
 #include "flashlight/capture.h"
 #include "flashlight/difference.h"
 #include "frontends/cli/commands.h"
@@ -20,6 +21,9 @@ int check(const std::string& folder, std::ostream& out) {
   at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
   if (captured.example_generator().defined())  // its draws are those of the example
     generator.set_state(captured.example_generator());
+  if (captured.example_results().empty() && !captured.graph().outputs().empty())
+    throw composit::UserError("[check] " + folder +
+                              " has no results to compare with: no run of the program made it");
   const auto results = captured.replay(captured.example_arguments());
   const auto& expected = captured.example_results();
   bool equal = results.size() == expected.size();

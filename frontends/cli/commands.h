@@ -70,10 +70,12 @@ void show_family(const composit::SavedCapture& saved, std::ostream& out);
 // Writes the capture that a family has at these sizes.
 int bind(const BindArguments& arguments, std::ostream& out);
 struct ImportArguments {
-  // A module saved by TorchScript, the text of Python's functions (.py), or of Knossos' (.ks).
+  // A module saved by TorchScript, a program by torch.export, an ONNX model, the text of Python's
+  // functions (.py), or of Knossos' (.ks).
   std::string file;
   std::string function;             // empty: `forward`, of a text the last one
   std::vector<std::string> inputs;  // a type like float32[1,3] for a tensor, else a literal
+  std::vector<std::string> sizes;   // of an ONNX model, that it leaves open: "batch=2"
   std::string target;               // the folder to write
 };
 // Writes a program as a capture with random example inputs. UserError for TorchScript in a build

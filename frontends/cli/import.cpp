@@ -1,10 +1,15 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <ostream>
 #include <random>
 
 #include "composit/eval/evaluate.h"
+#include "composit/interchange/onnx.h"
+#include "composit/interchange/pt2.h"
+#include "composit/io/file.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "composit/ir/literal.h"
@@ -88,9 +93,55 @@ int import_ks(const ImportArguments& arguments, std::ostream& out) {
   return 0;
 }
 
+// A file of torch.export has its inputs, and one program.
+int import_pt2(const ImportArguments& arguments, std::ostream& out) {
+  if (!arguments.function.empty() || !arguments.inputs.empty())
+    throw UserError(
+        "[import] --function and --input are not for files of torch.export: a file has "
+        "one program, with its inputs");
+  const composit::SavedCapture capture = composit::load_pt2(arguments.file);
+  composit::save(capture, arguments.target);
+  out << "wrote " << arguments.target << ": " << capture.graph.size() << " nodes, "
+      << capture.weights.size() << " weights\n";
+  return 0;
+}
+
+// "batch=2"
+std::map<std::string, int64_t> sizes_of(const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> sizes;
+  for (const std::string& text : texts) {
+    const size_t equals = text.rfind('=');
+    const auto size =
+        equals == std::string::npos ? std::nullopt : composit::parse_int(text.substr(equals + 1));
+    if (!size) throw UserError("[import] --size: expected NAME=NUMBER, received '" + text + "'");
+    sizes[text.substr(0, equals)] = *size;
+  }
+  return sizes;
+}
+
+// Example inputs are random; what the model makes of them is the example's result.
+int import_onnx(const ImportArguments& arguments, std::ostream& out) {
+  composit::SavedCapture capture =
+      composit::load_onnx(arguments.file, {.sizes = sizes_of(arguments.sizes)});
+  std::mt19937 generator(0);
+  for (const composit::LazyTensor& input : capture.graph.inputs()) {
+    const Array& held = input.node->held();
+    capture.example_inputs.push_back(held.defined() ? held : example_of(input.type(), generator));
+  }
+  capture.example_outputs = composit::evaluate(capture.graph, capture.example_inputs);
+  composit::save(capture, arguments.target);
+  out << "wrote " << arguments.target << ": " << capture.graph.size() << " nodes\n";
+  return 0;
+}
+
 }  // namespace
 
 int import(const ImportArguments& arguments, std::ostream& out) {
+  // TorchScript's modules are archives as well, and may have any name.
+  if (arguments.file.ends_with(".pt2") || composit::is_pt2(arguments.file))
+    return import_pt2(arguments, out);
+  if (composit::is_onnx(composit::io::MappedFile::open(arguments.file)->text()))
+    return import_onnx(arguments, out);
   return arguments.file.ends_with(".ks") ? import_ks(arguments, out)
                                          : import_torchscript(arguments, out);
 }

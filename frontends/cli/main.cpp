@@ -66,9 +66,11 @@ CLI::App* add_plan(CLI::App& app, cli::PlanArguments& arguments) {
 CLI::App* add_import(CLI::App& app, cli::ImportArguments& arguments) {
   CLI::App* command =
       app.add_subcommand("import",
-                         "write TorchScript, or a function of Knossos' language, as a\n"
-                         "capture, with random example inputs");
-  command->add_option("FILE", arguments.file, "a saved module, or functions in a .py or a .ks")
+                         "write TorchScript, a file of torch.export, an ONNX model, or a\n"
+                         "function of Knossos' language as a capture, with example inputs");
+  command
+      ->add_option("FILE", arguments.file,
+                   "a saved module or program, a model, or functions in a .py or a .ks")
       ->required();
   command->add_option("--function", arguments.function,
                       "forward, or the last of the text; of a .ks also '[rev NAME]', '[fwd NAME]'");
@@ -76,6 +78,8 @@ CLI::App* add_import(CLI::App& app, cli::ImportArguments& arguments) {
       "--input", arguments.inputs,
       "per argument: a type like float32[1,3], a number, True, False or None;\n"
       "of a .ks per Float, Integer and Bool of it: a type, an integer, true or false");
+  command->add_option("--size", arguments.sizes,
+                      "a size that an ONNX model leaves open, as in batch=2");
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   return command;
 }

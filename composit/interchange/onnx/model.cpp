@@ -5,6 +5,7 @@
 #include <set>
 
 #include "composit/interchange/onnx/dtypes.h"
+#include "composit/interchange/onnx/fields.h"
 #include "composit/interchange/onnx/ops.h"
 #include "composit/interchange/onnx/wire.h"
 #include "composit/ir/error.h"
@@ -14,38 +15,14 @@
 namespace composit::onnx {
 namespace {
 
-// Fields of onnx.proto's messages.
-namespace field {
-enum Model { ir_version = 1, producer_name = 2, graph = 7, opset_import = 8, metadata_props = 14 };
-enum Graph { node = 1, graph_name = 2, initializer = 5, input = 11, output = 12, value_info = 13 };
-enum Node {
-  node_input = 1,
-  node_output = 2,
-  node_name = 3,
-  op_type = 4,
-  node_attribute = 5,
-  doc_string = 6,
-  node_metadata = 9
-};
-enum Attribute { name = 1, f = 2, i = 3, s = 4, floats = 7, ints = 8, type = 20 };
-enum Tensor {
-  dims = 1,
-  data_type = 2,
-  tensor_name = 8,
-  raw_data = 9,
-  external_data = 13,
-  data_location = 14
-};
-}  // namespace field
-
 constexpr uint64_t kInline = 1024;   // bytes of the largest array inside of the model
 constexpr uint64_t kPage = 4096;     // large arrays begin at pages, as the specification asks
 constexpr uint64_t kAlignment = 64;  // others
 
 Message pair(const std::string& key, const std::string& value) {
   Message entry;
-  entry.text(1, key);
-  entry.text(2, value);
+  entry.text(field::entry_key, key);
+  entry.text(field::entry_value, value);
   return entry;
 }
 
@@ -53,37 +30,36 @@ Message value_info(const std::string& name, const Type& type) {
   Message shape;
   for (const int64_t size : type.sizes) {
     Message dimension;
-    dimension.integer(1, size);
-    shape.message(1, dimension);
+    dimension.integer(field::dim_value, size);
+    shape.message(field::dimension, dimension);
   }
   Message tensor;
-  tensor.integer(1, data_type_of(type.dtype));
-  tensor.message(2, shape);
+  tensor.integer(field::elem_type, data_type_of(type.dtype));
+  tensor.message(field::shape, shape);
   Message of_type;
-  of_type.message(1, tensor);
+  of_type.message(field::tensor_type, tensor);
   Message info;
-  info.text(1, name);
-  info.message(2, of_type);
+  info.text(field::value_name, name);
+  info.message(field::value_type, of_type);
   return info;
 }
 
 Message attribute_message(const NamedAttribute& attribute) {
-  enum Kind { kFloat = 1, kInt = 2, kString = 3, kFloats = 6, kInts = 7 };
   Message message;
   message.text(field::name, attribute.key());
   const composit::Attribute& value = attribute.value;
   if (const auto* integer = value.get_if<int64_t>()) {
     message.integer(field::i, *integer);
-    message.integer(field::type, kInt);
+    message.integer(field::type, field::kInt);
   } else if (const auto* real = value.get_if<double>()) {
     message.real(field::f, static_cast<float>(*real));
-    message.integer(field::type, kFloat);
+    message.integer(field::type, field::kFloat);
   } else if (const auto* text = value.get_if<std::string>()) {
     message.text(field::s, *text);
-    message.integer(field::type, kString);
+    message.integer(field::type, field::kString);
   } else {
     for (const int64_t item : to_ints(value)) message.integer(field::ints, item);
-    message.integer(field::type, kInts);
+    message.integer(field::type, field::kInts);
   }
   return message;
 }
@@ -105,8 +81,8 @@ class ModelWriter {
     add_outputs();
     graph_.text(field::graph_name, name);
     Message opset;
-    opset.text(1, "");
-    opset.integer(2, options_.opset);
+    opset.text(field::domain, "");
+    opset.integer(field::version, options_.opset);
     Message model;
     model.integer(field::ir_version, options_.opset < 23 ? 10 : 11);
     model.text(field::producer_name, "flashlight");
@@ -143,14 +119,16 @@ class ModelWriter {
         graph_.message(field::input, value_info(name_of(input), input.type()));
         continue;
       }
+      const InputKind kind = input_kind(*input.node);
       const auto value = capture_.weights.find(input_name(*input.node));
       if (value == capture_.weights.end() || !value->second.defined())
         throw UserError("'" + input_name(*input.node) + "' has no value");
-      add_initializer(name_of(input), value->second);
+      add_initializer(name_of(input), value->second, name(kind));
     }
   }
 
-  void add_initializer(const std::string& name, const Array& value) {
+  // `role`: "parameter", "buffer" or "constant".
+  void add_initializer(const std::string& name, const Array& value, std::string_view role) {
     const Type& type = value.type();
     if (type.conj || type.neg || type.layout != Layout::strided)
       throw UserError("'" + name + "' is sparse or lazily conjugated, which ONNX has not");
@@ -158,6 +136,7 @@ class ModelWriter {
     for (const int64_t size : type.sizes) tensor.integer(field::dims, size);
     tensor.integer(field::data_type, data_type_of(type.dtype));
     tensor.text(field::tensor_name, name);
+    tensor.text(field::tensor_doc, role);
     const auto size = static_cast<uint64_t>(type.nbytes());
     if (size <= kInline) {
       const Array plain = value.contiguous();
@@ -189,7 +168,8 @@ class ModelWriter {
     for (const NodePtr& node : graph().nodes()) {
       if (is_input(*node)) continue;
       if (node->op() == ops::kConstant) {
-        add_initializer(name_of({node, 0}), node->attribute("value").as<Array>());
+        add_initializer(name_of({node, 0}), node->attribute("value").as<Array>(),
+                        field::kConstantRole);
         continue;
       }
       COMPOSIT_ASSERT(node->op().domain() == kDomain, "a node that is no operator of ONNX");

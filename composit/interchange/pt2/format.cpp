@@ -50,6 +50,13 @@ std::optional<int> find(const std::pair<Key, int> (&table)[size], Key key) {
 }
 
 template <class Key, size_t size>
+std::optional<Key> key_in(const std::pair<Key, int> (&table)[size], int64_t number) {
+  for (const auto& [key, known] : table)
+    if (known == number) return key;
+  return std::nullopt;
+}
+
+template <class Key, size_t size>
 int number_in(const std::pair<Key, int> (&table)[size], Key key) {
   if (const auto number = find(table, key)) return *number;
   throw UserError("'" + std::string(name(key)) + "' has no number in the format");
@@ -60,6 +67,12 @@ int number_in(const std::pair<Key, int> (&table)[size], Key key) {
 int number_of(DType dtype) { return number_in(kDTypes, dtype); }
 int number_of(MemoryFormat format) { return number_in(kMemoryFormats, format); }
 int number_of(Layout layout) { return number_in(kLayouts, layout); }
+
+std::optional<DType> dtype_of(int64_t number) { return key_in(kDTypes, number); }
+std::optional<MemoryFormat> memory_format_of(int64_t number) {
+  return key_in(kMemoryFormats, number);
+}
+std::optional<Layout> layout_of(int64_t number) { return key_in(kLayouts, number); }
 
 Json device_json(Device device) {
   const std::string text = name(device);

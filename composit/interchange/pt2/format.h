@@ -4,7 +4,9 @@
 // c10's.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "composit/ir/type.h"
 
@@ -20,6 +22,10 @@ inline constexpr const char* kModel = "model";  // torch.export.load looks for t
 int number_of(DType dtype);
 int number_of(MemoryFormat format);
 int number_of(Layout layout);
+// The inverse; nothing for a number that has no name.
+std::optional<DType> dtype_of(int64_t number);
+std::optional<MemoryFormat> memory_format_of(int64_t number);
+std::optional<Layout> layout_of(int64_t number);
 
 Json device_json(Device device);
 // A tensor's type. UserError for a dtype or layout that the format does not have.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/ir/error.h"
@@ -9,37 +10,26 @@
 namespace composit::pt2 {
 namespace {
 
-// The class of a storage, as pickles of tensors name it; empty for newer dtypes, which are named
+// The classes of storages, as pickles of tensors name them. Newer dtypes have none: they are named
 // beside a storage of bytes.
+constexpr std::pair<DType, const char*> kStorageClasses[] = {
+    {DType::float64, "DoubleStorage"},
+    {DType::float32, "FloatStorage"},
+    {DType::float16, "HalfStorage"},
+    {DType::bfloat16, "BFloat16Storage"},
+    {DType::int64, "LongStorage"},
+    {DType::int32, "IntStorage"},
+    {DType::int16, "ShortStorage"},
+    {DType::int8, "CharStorage"},
+    {DType::uint8, "ByteStorage"},
+    {DType::bool_, "BoolStorage"},
+    {DType::complex64, "ComplexFloatStorage"},
+    {DType::complex128, "ComplexDoubleStorage"}};
+
 std::string storage_class(DType dtype) {
-  switch (dtype) {
-    case DType::float64:
-      return "DoubleStorage";
-    case DType::float32:
-      return "FloatStorage";
-    case DType::float16:
-      return "HalfStorage";
-    case DType::bfloat16:
-      return "BFloat16Storage";
-    case DType::int64:
-      return "LongStorage";
-    case DType::int32:
-      return "IntStorage";
-    case DType::int16:
-      return "ShortStorage";
-    case DType::int8:
-      return "CharStorage";
-    case DType::uint8:
-      return "ByteStorage";
-    case DType::bool_:
-      return "BoolStorage";
-    case DType::complex64:
-      return "ComplexFloatStorage";
-    case DType::complex128:
-      return "ComplexDoubleStorage";
-    default:
-      return "";
-  }
+  for (const auto& [known, name] : kStorageClasses)
+    if (known == dtype) return name;
+  return "";
 }
 
 // The opcodes of protocol 2 that are needed (Python's pickletools.py lists them).
@@ -150,6 +140,12 @@ class Pickle {
 };
 
 }  // namespace
+
+std::optional<DType> dtype_of_storage(std::string_view name) {
+  for (const auto& [dtype, known] : kStorageClasses)
+    if (known == name) return dtype;
+  return std::nullopt;
+}
 
 std::string pickle_of(const Structure& structure, const std::vector<Array>& tensors) {
   Pickle pickle;

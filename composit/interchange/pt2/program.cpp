@@ -4,6 +4,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ops/draws.h"
+#include "composit/ops/guards.h"
 #include "composit/ops/operations.h"
 
 namespace composit::pt2 {
@@ -24,8 +25,9 @@ const Schema* Program::schema_of(Symbol op) {
   // Nodes of derivatives and decompositions. Rows of users under names of their own are no ATen.
   if (op.domain() != "aten") return nullptr;
   if (const Operation* row = find_operation(op)) return &row->schema;
-  const Draw* draw = find_draw(op);
-  return draw != nullptr ? &draw->schema : nullptr;
+  if (const Draw* draw = find_draw(op)) return &draw->schema;
+  const Guard* guard = guard_of(*NodeSpec(op).make_node());
+  return guard != nullptr ? &guard->schema : nullptr;
 }
 
 const std::string& Program::constant(const Array& value) {

@@ -26,7 +26,9 @@ from composit._composit import (
     Node,
     ValuesNeeded,
     backends,
+    load_onnx,
     load_plugin,
+    load_pt2,
     parse,
     pass_names,
 )
@@ -42,4 +44,5 @@ from composit._jax import jax  # noqa: E402
 from composit.types import visualize  # noqa: E402
 
 __all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "backends",
-           "jax", "ks", "load_plugin", "nn", "numpy", "parse", "pass_names", "types", "visualize", *numpy.__all__]
+           "jax", "ks", "load_onnx", "load_plugin", "load_pt2", "nn", "numpy", "parse", "pass_names", "types",
+           "visualize", *numpy.__all__]

@@ -28,7 +28,7 @@ from flashlight import _flashlight, higher_order, tracer
 from flashlight.adaptive import Adaptive, adaptive
 from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, load,
                                 seen_once, trace)
-from flashlight.family import Family, load_family, trace_family
+from flashlight.family import Family, load_family, load_pt2, trace_family
 from flashlight.functions import Function, compile_function, vmap
 from flashlight.knossos import ks
 
@@ -53,6 +53,7 @@ __all__ = [
     "load",
     "load_family",
     "load_plugin",
+    "load_pt2",
     "seen_once",
     "trace",
     "trace_family",

@@ -52,6 +52,7 @@ struct Shape {
 };
 
 void add_graph(py::module_& module);
+void add_onnx(py::module_& module);
 void add_arrays(py::module_& module);
 void add_lazy_tensor(py::module_& module);
 void add_numpy(py::module_& module);

@@ -4,11 +4,13 @@
 #include <pybind11/complex.h>
 #include <pybind11/stl/filesystem.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "composit/eval/evaluate.h"
+#include "composit/interchange/pt2.h"
 #include "composit/io/saved_capture.h"
 #include "composit/io/visualize.h"
 #include "composit/ir/compare.h"
@@ -168,6 +170,10 @@ void add_graph(py::module_& module) {
             std::vector<Array> arrays;
             for (const py::object& input : inputs)
               arrays.push_back(input.is_none() ? Array() : from_numpy(input));
+            // Weights of a graph that was loaded are there.
+            arrays.resize(std::max(arrays.size(), graph.inputs().size()));
+            for (size_t i = 0; i < graph.inputs().size(); ++i)
+              if (!arrays[i].defined()) arrays[i] = graph.inputs()[i].node->held();
             std::vector<Array> results;
             {
               const py::gil_scoped_release unlocked;
@@ -181,6 +187,12 @@ void add_graph(py::module_& module) {
   module.def(
       "parse", [](const std::string& text) { return parse(text); }, py::arg("text"),
       "The graph that str(graph) describes. Error with line and column otherwise.");
+  module.def(
+      "load_pt2", [](const std::filesystem::path& file) { return load_pt2(file).graph; },
+      py::arg("file"), py::call_guard<py::gil_scoped_release>(),
+      "The graph of a file of torch.export. Parameters and buffers, which come behind the\n"
+      "arguments, hold their values: `evaluate` needs none for them. Error that lists all that\n"
+      "composit has no operations for.");
   module.def("pass_names", [] {
     std::vector<std::string> names;
     for (const Pass& pass : all_passes()) names.push_back(pass.name);

@@ -12,6 +12,7 @@ PYBIND11_MODULE(_composit, module) {
   add_arrays(module);
   add_lazy_tensor(module);
   add_graph(module);
+  add_onnx(module);
   add_numpy(module);
   add_evaluate(module);
   add_stablehlo(module);

@@ -57,7 +57,7 @@ class Xla : public Backend {
         py::module_::import("composit._xla").attr("compile")(module.text, std::move(weights)));
     module.weights.clear();
     return code_of(graph, options.name, [graph, module, run](const std::vector<Array>& inputs) {
-      const py::gil_scoped_acquire gil;
+      const py::gil_scoped_acquire gil_of_call;
       py::list arguments;
       for (const Array& input : inputs) arguments.append(to_numpy(input));
       return results_of(graph, module, (*run)(arguments));

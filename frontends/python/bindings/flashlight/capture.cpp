@@ -5,9 +5,12 @@
 #include <pybind11/stl/filesystem.h>
 
 #include "composit/eval/evaluate.h"
+#include "composit/family/saved_family.h"
 #include "composit/ir/error.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/check.h"
+#include "flashlight/family_maker.h"
+#include "flashlight/interchange.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 
 namespace flashlight::python {
@@ -143,11 +146,19 @@ void add_gradient(py::module_& module) {
       });
 }
 
+// A capture, or where the program has dynamic shapes a family.
+py::object read_pt2(const std::filesystem::path& file) {
+  const composit::SavedCapture saved = unlocked([&] { return composit::load_pt2(file); });
+  if (composit::is_family(saved)) return py::cast(unlocked([&] { return FamilyBase::load(file); }));
+  return py::cast(unlocked([&] { return FamilyMaker::of_saved(saved, file); }));
+}
+
 }  // namespace
 
 void add_capture(py::module_& module) {
   add_reports(module);
   add_gradient(module);
+  module.def("load_pt2", &read_pt2);
   py::class_<Statistics>(module, "Statistics")
       .def_readonly("nodes", &Statistics::nodes)
       .def_readonly("calls", &Statistics::calls)
