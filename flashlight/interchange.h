@@ -28,8 +28,8 @@ void save_pt2(const Gradient& gradient, const std::filesystem::path& file,
 void save_pt2(const FamilyBase& family, const std::filesystem::path& file,
               const composit::Pt2Options& options = {});
 
-// The capture of a file of torch.export: see composit/interchange/pt2.h. Arguments are tensors in the
-// order of the program's. UserError as there, and as CaptureBase::load.
+// The capture of a file of torch.export: see composit/interchange/pt2.h. Arguments are tensors in
+// the order of the program's. UserError as there, and as CaptureBase::load.
 CaptureBase load_pt2(const std::filesystem::path& file);
 
 // An ONNX model: see composit/interchange/onnx.h. A derivative gives the loss, then gradients.
