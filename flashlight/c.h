@@ -190,12 +190,13 @@ FLASHLIGHT_C_API flashlight_status flashlight_capture_replay(flashlight_capture 
 typedef struct {
   size_t struct_size;             // sizeof(flashlight_export_options)
   int32_t opset;                  // .onnx: from 20 to 24; 0 is 20
-  int32_t drop_guards;            // .onnx: without the outputs that say whether the capture holds
+  int32_t drop_guards;            // .onnx, .mlir: without the outputs that say whether it holds
   int32_t parameters_as_buffers;  // .pt2: for parameters that the program writes, and AOTInductor
+  int32_t weights_as_parameters;  // .mlir: weights are no arguments, but read by name (IREE)
 } flashlight_export_options;
 
-// Writes a file of other tools, which its ending says: .pt2 (torch.export) or .onnx, whose weights
-// lie beside it in NAME.onnx.data. In .onnx, inputs have their names, results are "output_0", …
+// Writes a file of other tools, which its ending says: .pt2 (torch.export), .onnx, whose weights lie
+// beside it in NAME.onnx.data, or .mlir (StableHLO), with NAME.mlir.safetensors. In .onnx, inputs have their names, results are "output_0", …
 // `options`: NULL for the defaults. FLASHLIGHT_ERROR lists all operators without a form there.
 FLASHLIGHT_C_API flashlight_status flashlight_capture_export(
     flashlight_capture capture, const char* file, const flashlight_export_options* options);

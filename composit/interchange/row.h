@@ -8,6 +8,7 @@
 // case that the target's operator does not do, which is then written by its definition.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <string_view>
@@ -18,10 +19,10 @@
 namespace composit::interchange {
 
 // `results`: the types of the results, as the graph has them.
-using RowRule = LazyTensors (*)(const Call& call, const std::vector<Type>& results);
+using RowRule = std::function<LazyTensors(const Call& call, const std::vector<Type>& results)>;
 
 struct Row {
-  std::string_view op;  // of ATen: "aten::relu"
+  std::string_view op;  // of ATen: "aten::relu"; lives as long as the process
   RowRule rule;
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "composit/interchange/scalar_rows.h"
 #include "composit/interchange/values.h"
 #include "composit/ir/error.h"
 #include "composit/ops/functions.h"
@@ -27,36 +28,6 @@ LazyTensor expanded(const LazyTensor& x, const Dims& sizes) {
   return x.sizes() == sizes ? x : call("aten::expand", {x, sizes});
 }
 
-// ATen's name of a function of scalars; those that are named alike are not here.
-std::string aten_name(Function function) {
-  static const auto* names =
-      new std::map<Function, std::string>{{Function::min, "minimum"},
-                                          {Function::max, "maximum"},
-                                          {Function::pow, "pow.Tensor_Tensor"},
-                                          {Function::remainder, "remainder.Tensor"},
-                                          {Function::fmod, "fmod.Tensor"},
-                                          {Function::copysign, "copysign.Tensor"},
-                                          {Function::bitwise_and, "bitwise_and.Tensor"},
-                                          {Function::bitwise_or, "bitwise_or.Tensor"},
-                                          {Function::bitwise_xor, "bitwise_xor.Tensor"},
-                                          {Function::shift_left, "bitwise_left_shift.Tensor"},
-                                          {Function::shift_right, "bitwise_right_shift.Tensor"},
-                                          {Function::zeta, "special_zeta"},
-                                          {Function::conj, "conj_physical"},
-                                          {Function::add, "add.Tensor"},
-                                          {Function::sub, "sub.Tensor"},
-                                          {Function::mul, "mul.Tensor"},
-                                          {Function::div, "div.Tensor"},
-                                          {Function::lt, "lt.Tensor"},
-                                          {Function::le, "le.Tensor"},
-                                          {Function::gt, "gt.Tensor"},
-                                          {Function::ge, "ge.Tensor"},
-                                          {Function::eq, "eq.Tensor"},
-                                          {Function::ne, "ne.Tensor"}};
-  const auto found = names->find(function);
-  return "aten::" + (found == names->end() ? std::string(info_of(function).name) : found->second);
-}
-
 // A function of tensors that broadcast, of the dtype that expressions say.
 LazyTensor applied(Function function, const LazyTensors& arguments, DType dtype) {
   if (function == Function::cast) return to(arguments[0], dtype);
@@ -70,7 +41,7 @@ LazyTensor applied(Function function, const LazyTensors& arguments, DType dtype)
     return function == Function::real ? arguments[0] : filled(0, dtype, arguments[0].sizes());
   if (function == Function::polygamma)
     throw UserError("polygamma of a computed order has no operator");
-  return to(call(aten_name(function), {arguments.begin(), arguments.end()}), dtype);
+  return to(call(operator_of(function), {arguments.begin(), arguments.end()}), dtype);
 }
 
 constexpr int64_t kLargestSpace = int64_t{1} << 26;  // elements that a gather may make

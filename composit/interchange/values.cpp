@@ -17,6 +17,19 @@ LazyTensor filled(double value, DType dtype, const Dims& sizes) {
 
 LazyTensor number(double value, DType dtype) { return filled(value, dtype, {}); }
 
+LazyTensors results_of(std::string_view op, const LazyTensors& operands, Attributes attributes,
+                       std::vector<Type> results) {
+  NodeSpec spec(op);
+  for (const LazyTensor& operand : operands) spec.tensor(operand);
+  spec.attributes = std::move(attributes);
+  const size_t count = results.size();
+  spec.outputs = std::move(results);
+  const NodePtr node = std::move(spec).make_node();
+  LazyTensors made;
+  for (uint32_t i = 0; i < count; ++i) made.push_back({node, i});
+  return made;
+}
+
 Dims broadcast(const Dims& a, const Dims& b) {
   Dims sizes = a.size() < b.size() ? b : a;
   const Dims& other = a.size() < b.size() ? a : b;

@@ -1,6 +1,7 @@
-// Constants as nodes, and the sizes of what broadcasts.
+// Constants and other nodes, and the sizes of what broadcasts.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "composit/ir/node.h"
@@ -10,6 +11,10 @@ namespace composit::interchange {
 LazyTensor integers(const std::vector<int64_t>& values);  // of int64, along one axis
 LazyTensor filled(double value, DType dtype, const Dims& sizes);
 LazyTensor number(double value, DType dtype);
+
+// The results of a new node.
+LazyTensors results_of(std::string_view op, const LazyTensors& operands, Attributes attributes,
+                       std::vector<Type> results);
 
 // The sizes of both, broadcast.
 Dims broadcast(const Dims& a, const Dims& b);

@@ -23,19 +23,26 @@ void write(const Source& source, const char* file, const flashlight_export_optio
   const auto options = options_from(given, kFirst, "flashlight_export_options");
   const bool drop_guards = flag_from(options.drop_guards, "drop_guards");
   const bool as_buffers = flag_from(options.parameters_as_buffers, "parameters_as_buffers");
+  const bool by_name = flag_from(options.weights_as_parameters, "weights_as_parameters");
   const std::filesystem::path path = text_from(file, "file");
   const std::string format = path.extension().string();
   if (format == ".onnx") {
     expect_unset(as_buffers, "parameters_as_buffers", format);
+    expect_unset(by_name, "weights_as_parameters", format);
     composit::OnnxOptions how{.drop_guards = drop_guards};
     if (options.opset != 0) how.opset = options.opset;
     save_onnx(source, path, how);
   } else if (format == ".pt2") {
     expect_unset(drop_guards, "drop_guards", format);
     expect_unset(options.opset != 0, "opset", format);
+    expect_unset(by_name, "weights_as_parameters", format);
     save_pt2(source, path, {.parameters_as_buffers = as_buffers});
+  } else if (format == ".mlir") {
+    expect_unset(as_buffers, "parameters_as_buffers", format);
+    expect_unset(options.opset != 0, "opset", format);
+    save_stablehlo(source, path, {.weights_as_parameters = by_name, .drop_guards = drop_guards});
   } else {
-    throw UserError("expected a file that ends in .onnx or .pt2, received '" +
+    throw UserError("expected a file that ends in .onnx, .pt2 or .mlir, received '" +
                     path.filename().string() + "'");
   }
 }

@@ -15,6 +15,7 @@ _MEANING = {
     "mosaic": "compiled by mosaic",
     "pt2": "exported to .pt2",
     "onnx": "computed by onnxruntime",
+    "xla": "computed by XLA",
 }
 
 

@@ -246,7 +246,7 @@ TEST(onnx_read, weights_lie_in_files_beside_the_model_only) {
   };
   EXPECT_THAT(elements<double>(load(external("inside", "4")).weights.at("w")),
               ElementsAre(1, 2, 3));
-  for (const std::string location :
+  for (const std::string& location :
        {std::string("../outside"), (folder / "outside").string(), std::string("link"),
         std::string("."), std::string(), std::string("absent"), std::string("inside\0x", 8)})
     EXPECT_THAT(message_of([&] { load(external(location)); }), HasSubstr("tensor 'w'")) << location;

@@ -1,6 +1,7 @@
 #include "composit/interchange/onnx/ops.h"
 
 #include <algorithm>
+#include <string>
 
 #include "composit/interchange/onnx/dtypes.h"
 
@@ -8,15 +9,8 @@ namespace composit::onnx {
 
 LazyTensors calls(std::string_view op, const LazyTensors& operands, Attributes attributes,
                   std::vector<Type> results) {
-  NodeSpec spec(std::string(kDomain) + "::" + std::string(op));
-  for (const LazyTensor& operand : operands) spec.tensor(operand);
-  spec.attributes = std::move(attributes);
-  const size_t count = results.size();
-  spec.outputs = std::move(results);
-  const NodePtr node = std::move(spec).make_node();
-  LazyTensors made;
-  for (uint32_t i = 0; i < count; ++i) made.push_back({node, i});
-  return made;
+  return interchange::results_of(std::string(kDomain) + "::" + std::string(op), operands,
+                                 std::move(attributes), std::move(results));
 }
 
 LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes attributes,

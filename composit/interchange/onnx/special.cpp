@@ -33,8 +33,8 @@ constexpr int kSteps = 10;
 LazyTensor is_integer(X x) { return compare("Equal", unary("Floor", x), x); }
 LazyTensor is_not_above_zero(X x) { return compare("LessOrEqual", x, as(0, x)); }
 
-// sin(pi x) of what remains of x modulo 1: exact 0 for integers.
-LazyTensor rest_of(X x) { return minus(x, unary("Floor", x)); }
+// x less the nearest integer, which is exact: the sine of pi x has its size, the tangent its value.
+LazyTensor rest_of(X x) { return minus(x, unary("Round", x)); }
 
 // Of x > 0: Stirling's series at x + 10, less the logarithms of the steps.
 LazyTensor lgamma_above_zero(X x) {
@@ -77,7 +77,7 @@ LazyTensor lgamma(X x) {
   const LazyTensor value = lgamma_above_zero(inside);
   const LazyTensor pole = compare("And", low, is_integer(x));
   const LazyTensor rest = where(pole, as(0.5, x), rest_of(x));
-  const LazyTensor sine = unary("Sin", times(as(kPi, x), rest));
+  const LazyTensor sine = unary("Abs", unary("Sin", times(as(kPi, x), rest)));
   const LazyTensor reflected = minus(unary("Log", over(as(kPi, x), sine)), value);
   const LazyTensor result = where(low, where(pole, as(kInfinity, x), reflected), value);
   const LazyTensor infinite = compare("Equal", unary("Abs", x), as(kInfinity, x));

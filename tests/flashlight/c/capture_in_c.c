@@ -220,7 +220,7 @@ static void export_files(flashlight_capture capture, const Model* model, const c
   char path[512];
   flashlight_gradient gradient = NULL;
   Tensor x = made(13, model->dtype, ROWS, IN), y, loss;
-  const flashlight_export_options opset = {sizeof opset, 21, 0, 0};
+  const flashlight_export_options opset = {sizeof opset, 21, 0, 0, 0};
   run(model, x, &y, &loss);
   write_numbers(folder, "x", x);
   write_numbers(folder, "y", y);

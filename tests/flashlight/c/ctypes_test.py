@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pathlib
 import sys
 import tempfile
 import threading
@@ -85,12 +86,20 @@ class CtypesTest(unittest.TestCase):
             same, report = scope.check(capture)
             self.assertEqual(same, expected, report)
 
+    def test_a_module_for_compilers(self):
+        capture = captured(network().eval(), torch.randn(PICTURE))
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "model.mlir"
+            capture.export(str(file))
+            self.assertIn("stablehlo.convolution", file.read_text())
+            self.assertTrue(pathlib.Path(f"{file}.safetensors").exists())
+
     def test_errors_are_texts(self):
         model = network().eval()
         capture = captured(model, torch.randn(PICTURE))
         with self.assertRaisesRegex(binding.Error, r"\[2, 3, 8, 8\]"):
             capture.replay(torch.randn(1, 3, 8, 8))
-        with self.assertRaisesRegex(binding.Error, "ends in .onnx or .pt2"):
+        with self.assertRaisesRegex(binding.Error, "ends in .onnx, .pt2 or .mlir"):
             capture.export("/tmp/never.h5")
         with self.assertRaisesRegex(binding.Error, "expected a capture, received NULL"):
             binding._call("capture_save", None, b"never")

@@ -342,7 +342,7 @@ TEST(Options, of_files) {
               HasSubstr("parameters_as_buffers"));
   for (const char* file : {"/tmp/never.tflite", "/tmp/never", ""})
     EXPECT_THAT(error_of(flashlight_capture_export(capture, file, nullptr)),
-                HasSubstr("expected a file that ends in .onnx or .pt2"));
+                HasSubstr("expected a file that ends in .onnx, .pt2 or .mlir"));
   EXPECT_THAT(error_of(flashlight_capture_export(capture, nullptr, nullptr)),
               HasSubstr("received NULL"));
   EXPECT_THAT(error_of(flashlight_capture_export(capture, "/nowhere/at/all.onnx", nullptr)),
