@@ -195,9 +195,10 @@ typedef struct {
   int32_t weights_as_parameters;  // .mlir: weights are no arguments, but read by name (IREE)
 } flashlight_export_options;
 
-// Writes a file of other tools, which its ending says: .pt2 (torch.export), .onnx, whose weights lie
-// beside it in NAME.onnx.data, or .mlir (StableHLO), with NAME.mlir.safetensors. In .onnx, inputs have their names, results are "output_0", …
-// `options`: NULL for the defaults. FLASHLIGHT_ERROR lists all operators without a form there.
+// Writes a file of other tools, which its ending says: .pt2 (torch.export), .onnx, whose weights
+// lie beside it in NAME.onnx.data, or .mlir (StableHLO), with NAME.mlir.safetensors. In .onnx,
+// inputs have their names, results are "output_0", … `options`: NULL for the defaults.
+// FLASHLIGHT_ERROR lists all operators without a form there.
 FLASHLIGHT_C_API flashlight_status flashlight_capture_export(
     flashlight_capture capture, const char* file, const flashlight_export_options* options);
 

@@ -1,7 +1,6 @@
 // A capture as a StableHLO module, for XLA, IREE and what else compiles it.
 //
-//   save_stablehlo(load("resnet50"), "resnet50.mlir");   // and resnet50.mlir.safetensors, the
-//   weights
+//   save_stablehlo(load("resnet50"), "resnet50.mlir");   // and resnet50.mlir.safetensors: weights
 //
 // The function `main` takes the inputs of the program, then its weights: each argument has the
 // attribute `flashlight.input` or `flashlight.weight`, its name. Results are `flashlight.output`s,
@@ -34,7 +33,7 @@ struct StableHloOptions {
 
 // A module and what belongs to it, by the order of the arguments of `main`.
 struct StableHloModule {
-  std::string text;
+  std::string text;    // in MLIR's syntax
   size_t inputs = 0;   // the first arguments: those of the graph that are no weights
   size_t outputs = 0;  // the first results; then what is written, then guards
   std::vector<std::string> written, guards;            // their names
