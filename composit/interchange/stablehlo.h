@@ -41,7 +41,7 @@ struct StableHloModule {
 };
 
 // UserError that lists all operators that neither StableHLO nor composit defines, with module and
-// line; for draws, numbers that follow the calls, a family, and sizes that follow from values.
+// line; for draws, numbers that follow the calls, and a family.
 StableHloModule stablehlo_module(const SavedCapture& capture, const std::string& name,
                                  const StableHloOptions& options = {});
 

@@ -2,16 +2,20 @@
 
 The other side lives in an environment of its own (engines.py), without which the test is skipped."""
 
+import os
 import pathlib
+import re
+import subprocess
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "frontends/python"), str(HERE.parents[1] / "examples/models")]
 
 import no_looks  # before flashlight
+import numpy
 import torch
-import transformers
 
 import engines
 import flashlight
@@ -115,6 +119,24 @@ class StableHloTest(unittest.TestCase):
         results = self.agrees(model, [torch.randn(4, 3)], [torch.randn(4, 3)], ["iree"],
                               weights_as_parameters=True)
         self.assertEqual(list(results["iree"]), ["output_0"])
+
+    @torch.no_grad()
+    def test_commands_of_the_page(self):
+        """docs/interchange.md tells how IREE's tools take a module."""
+        page = (HERE.parents[1] / "docs/interchange.md").read_text()
+        commands = next(block for block in page.split("```") if "iree-run-module" in block)
+        model, x = torch.nn.Linear(3, 2), torch.randn(4, 3)
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "model.mlir"
+            flashlight.trace(model, x).export(file, weights_as_parameters=True)
+            numpy.save(file.with_name("x.npy"), x.numpy())
+            path = f"{pathlib.Path(engines.PYTHON).parent.absolute()}:{os.environ['PATH']}"
+            done = subprocess.run(["bash", "-ec", commands], cwd=folder, text=True, capture_output=True,
+                                  env=os.environ | {"PATH": path})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        numbers = re.findall(r"-?\d+\.\d+(?:E-?\d+)?", done.stdout.rpartition("=")[2])
+        torch.testing.assert_close(torch.tensor([float(n) for n in numbers]), model(x).flatten(),
+                                   rtol=1e-4, atol=1e-4)
 
     @torch.no_grad()
     def test_matrices(self):
