@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "composit/interchange/onnx/dtypes.h"
 #include "composit/interchange/onnx/fields.h"
@@ -77,7 +78,7 @@ class ModelWriter {
   Model run(const std::string& name) {
     name_inputs();
     name_outputs();
-    add_nodes();
+    add_nodes(graph());
     add_outputs();
     graph_.text(field::graph_name, name);
     Message opset;
@@ -105,7 +106,10 @@ class ModelWriter {
     static const std::string absent;
     if (!value) return absent;
     std::string& name = names_[{value.node.get(), value.index}];
-    if (name.empty()) name = new_name(printed_.of(value).substr(1));
+    if (!name.empty()) return name;
+    const std::string printed = printed_.of(value).substr(1);
+    const std::string op(value.node->op().str());
+    name = new_name(printed == "?" ? op.substr(op.rfind(':') + 1) : printed);
     return name;
   }
 
@@ -164,9 +168,11 @@ class ModelWriter {
 
   // ---- nodes ------------------------------------------------------------------------------------
 
-  void add_nodes() {
-    for (const NodePtr& node : graph().nodes()) {
-      if (is_input(*node)) continue;
+  void add_nodes(const Graph& graph) {
+    for (const NodePtr& node : graph.nodes()) {
+      // A region sees what is made around it.
+      if (is_input(*node) || !written_.insert(node.get()).second) continue;
+      if (!regions_.empty()) regions_.back().push_back(node.get());
       if (node->op() == ops::kConstant) {
         add_initializer(name_of({node, 0}), node->attribute("value").as<Array>(),
                         field::kConstantRole);
@@ -185,6 +191,7 @@ class ModelWriter {
       for (uint32_t i = 0; i < argument.size; ++i)
         operands.push_back(node.operands()[argument.begin + i]);
     }
+    operands.resize(std::min(operands.size(), written_operands(node)));
     for (const LazyTensor& operand : operands) message.text(field::node_input, name_of(operand));
     for (uint32_t i = 0; i < node.outputs().size(); ++i) {
       const LazyTensor output{pointer, i};
@@ -198,7 +205,10 @@ class ModelWriter {
     message.text(field::node_name, new_node_name(path, node));
     message.text(field::op_type, node.op().str().substr(kDomain.size() + 2));
     for (const NamedAttribute& attribute : node.attributes())
-      message.message(field::node_attribute, attribute_message(attribute));
+      if (const auto* region = attribute.value.get_if<Region>())
+        message.message(field::node_attribute, region_message(node, attribute.key(), **region));
+      else if (attribute.key() != "carried")
+        message.message(field::node_attribute, attribute_message(attribute));
     if (!source.empty()) message.text(field::doc_string, source);
     if (!path.empty()) message.message(field::node_metadata, pair("namespace", path));
     graph_.message(field::node, message);
@@ -207,6 +217,63 @@ class ModelWriter {
   std::string new_node_name(const std::string& path, const Node& node) {
     const std::string op(node.op().str().substr(kDomain.size() + 2));
     return unused_name((path.empty() ? "" : path + "/") + op, node_names_);
+  }
+
+  // ---- regions ----------------------------------------------------------------------------------
+
+  // Operands that regions read by their names are no operands of the node.
+  static size_t written_operands(const Node& node) {
+    if (node.op() == Symbol("onnx::If")) return 1;
+    if (node.op() != Symbol("onnx::Loop")) return node.arguments().size();
+    return 2 + static_cast<size_t>(node.attribute("carried").as_int());
+  }
+
+  // What a region's inputs are: of a loop, inputs of its graph first, then values around it.
+  void name_region_inputs(const Node& node, const Graph& region, Message& inputs) {
+    const bool is_loop = node.op() == Symbol("onnx::Loop");
+    const size_t own = is_loop ? written_operands(node) : 0;
+    const LazyTensors& operands = node.operands();
+    const size_t missing = region.inputs().size() + (is_loop ? 0 : 1) - operands.size();
+    for (size_t i = 0; i < region.inputs().size(); ++i) {
+      const LazyTensor& input = region.inputs()[i];
+      std::string& name = names_[{input.node.get(), 0}];
+      if (i < own) {
+        name = new_name("arg");
+        inputs.message(field::input, value_info(name, input.type()));
+      } else {
+        name = name_of(operands.at(is_loop ? i - missing : i + 1));
+      }
+    }
+  }
+
+  Message region_message(const Node& node, std::string_view key, const Graph& region) {
+    constexpr int kGraph = 5;  // AttributeType
+    Message around = std::exchange(graph_, {});
+    name_region_inputs(node, region, graph_);
+    regions_.emplace_back();
+    add_nodes(region);
+    for (const LazyTensor& output : region.outputs()) {
+      const std::string name = new_name("result");
+      Message identity;
+      identity.text(field::node_input, name_of(output));
+      identity.text(field::node_output, name);
+      identity.text(field::node_name, unused_name("Identity", node_names_));
+      identity.text(field::op_type, "Identity");
+      graph_.message(field::node, identity);
+      graph_.message(field::output, value_info(name, output.type()));
+    }
+    graph_.text(field::graph_name, std::string(key));
+    for (const Node* made : regions_.back()) {
+      written_.erase(made);
+      for (uint32_t i = 0; i < made->outputs().size(); ++i) names_.erase({made, i});
+    }
+    regions_.pop_back();
+    for (const LazyTensor& input : region.inputs()) names_.erase({input.node.get(), 0});
+    Message attribute;
+    attribute.text(field::name, std::string(key));
+    attribute.message(field::g, std::exchange(graph_, std::move(around)));
+    attribute.integer(field::type, kGraph);
+    return attribute;
   }
 
   // ---- outputs ----------------------------------------------------------------------------------
@@ -259,6 +326,8 @@ class ModelWriter {
   const OnnxOptions& options_;
   const Names printed_;
   std::map<std::pair<const Node*, uint32_t>, std::string> names_;
+  std::set<const Node*> written_;
+  std::vector<std::vector<const Node*>> regions_;  // nodes of those that are being written
   std::set<std::string> taken_, node_names_, outputs_;
   Message graph_;
   std::vector<External> data_;

@@ -22,6 +22,10 @@ NamedAttribute attribute(std::string_view name, Attribute value) {
   return {Symbol(name), std::move(value)};
 }
 
+LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what) {
+  return call("checked", {x, holds}, {attribute("what", what)}, tensor_type(x.dtype(), x.sizes()));
+}
+
 LazyTensor unary(std::string_view op, const LazyTensor& x) {
   return call(op, {x}, {}, tensor_type(x.dtype(), x.sizes()));
 }

@@ -8,6 +8,7 @@
 // here.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,9 @@ using interchange::broadcast;
 using interchange::filled;
 using interchange::integers;
 using interchange::number;
+
+// x, for which `holds`, a bool, has to be true: lower.h makes an output of the model of it.
+LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what);
 
 // Operators whose types follow from their operands.
 LazyTensor unary(std::string_view op, const LazyTensor& x);

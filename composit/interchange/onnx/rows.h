@@ -22,6 +22,7 @@ using interchange::tensor_of;
 const interchange::RowTable& rows();
 
 void add_activation_rows(std::vector<Row>& rows);
+void add_control_flow_rows(std::vector<Row>& rows);
 void add_convolution_rows(std::vector<Row>& rows);
 void add_elementwise_rows(std::vector<Row>& rows);
 void add_indexing_rows(std::vector<Row>& rows);
