@@ -105,7 +105,7 @@ def _page(results, total, columns, failures):
         "and on other numbers than the captured ones, for which a guard may refuse them; values and",
         "gradients by the tolerances of all tests (`tests/agreement.h`). Exported to .pt2: what",
         "`torch.export.load` gives runs to the bit. By onnxruntime: samples that it has no kernels for",
-        "are not asked.",
+        "are not asked. By XLA: from StableHLO.",
         "",
         table(results, columns),
         "",

@@ -17,7 +17,7 @@ import transformers
 
 import composit
 import flashlight
-import onnx_engines
+import engines
 import originals
 from agreement import leaves
 from flashlight.structure import flatten
@@ -75,7 +75,7 @@ class RoundTripTest(unittest.TestCase):
             names = [n.attributes["name"] for n in graph.nodes
                      if n.op == "composit::input" and n.attributes["kind"] == "user_input"]
             np.savez(self.folder / "again.npz", **dict(zip(names, given.values())))
-            subprocess.run([onnx_engines.PYTHON, HERE / "run_onnx.py", self.folder, "onnxruntime"],
+            subprocess.run([engines.PYTHON, HERE / "run_onnx.py", self.folder, "onnxruntime"],
                            check=True, capture_output=True)
             error = self.folder / "again.onnxruntime.error"
             self.assertFalse(error.exists(), error.read_text() if error.exists() else "")
@@ -169,7 +169,7 @@ class RoundTripTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not onnx_engines.PYTHON:
+    if not engines.PYTHON:
         print("skipped: ./dev interchange makes what this needs")
         sys.exit(SKIPPED)
     unittest.main()

@@ -72,10 +72,9 @@ class Plugin(unittest.TestCase):
                      lambda: compile("mosaic", threads=2 ** 70))
         self.refused("[mosaic] option 'winograd': expected true or false, received 1",
                      lambda: compile("mosaic", winograd=1))
-        self.refused("[backend] expected one of aten, cpp, cuda, devices, mosaic, reference, stack, received 'gpu'",
-                     lambda: compile("gpu"))
-        self.refused("[backend] expected one of aten, cpp, cuda, devices, mosaic, reference, stack, received 'gpu'",
-                     lambda: self.captured.source("gpu"))
+        for use in (lambda: compile("gpu"), lambda: self.captured.source("gpu")):
+            self.refused("[backend] expected one of aten, cpp, cuda, devices, mosaic, reference, stack, xla, "
+                         "received 'gpu'", use)  # fmt: skip
 
     def test_other_files_are_refused(self):
         self.refused("expected a library with COMPOSIT_BACKEND_PLUGIN", lambda: flashlight.load_plugin(__file__))
