@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -119,6 +120,12 @@ std::map<std::string, int64_t> sizes_of(const std::vector<std::string>& texts) {
   return sizes;
 }
 
+// A file that is not there is what its reader says of it.
+bool is_onnx_file(const std::string& file) {
+  return std::filesystem::is_regular_file(file) &&
+         composit::is_onnx(composit::io::MappedFile::open(file)->text());
+}
+
 // Example inputs are random; what the model makes of them is the example's result.
 int import_onnx(const ImportArguments& arguments, std::ostream& out) {
   composit::SavedCapture capture =
@@ -140,8 +147,7 @@ int import(const ImportArguments& arguments, std::ostream& out) {
   // TorchScript's modules are archives as well, and may have any name.
   if (arguments.file.ends_with(".pt2") || composit::is_pt2(arguments.file))
     return import_pt2(arguments, out);
-  if (composit::is_onnx(composit::io::MappedFile::open(arguments.file)->text()))
-    return import_onnx(arguments, out);
+  if (is_onnx_file(arguments.file)) return import_onnx(arguments, out);
   return arguments.file.ends_with(".ks") ? import_ks(arguments, out)
                                          : import_torchscript(arguments, out);
 }
