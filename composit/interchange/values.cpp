@@ -17,6 +17,10 @@ LazyTensor filled(double value, DType dtype, const Dims& sizes) {
 
 LazyTensor number(double value, DType dtype) { return filled(value, dtype, {}); }
 
+NamedAttribute attribute(std::string_view name, Attribute value) {
+  return {Symbol(name), std::move(value)};
+}
+
 LazyTensors results_of(std::string_view op, const LazyTensors& operands, Attributes attributes,
                        std::vector<Type> results) {
   NodeSpec spec(op);

@@ -12,6 +12,7 @@ LazyTensor integers(const std::vector<int64_t>& values);  // of int64, along one
 LazyTensor filled(double value, DType dtype, const Dims& sizes);
 LazyTensor number(double value, DType dtype);
 
+NamedAttribute attribute(std::string_view name, Attribute value);
 // The results of a new node.
 LazyTensors results_of(std::string_view op, const LazyTensors& operands, Attributes attributes,
                        std::vector<Type> results);

@@ -125,6 +125,32 @@ TEST(stablehlo, what_is_in_range_is_not_asked) {
               ElementsAre("indices are in range"));
 }
 
+std::string rows_in_a_branch(const std::string& places) {
+  return R"(
+    graph(%p: bool[], %table: float32[5, 3], %i: int64[4]) {
+      %rows: float32[4, 3] = composit::cond(%p, [%table, %i], then_body=region(%t: float32[5, 3], %k: int64[4]) {
+          )" +
+         places + R"(
+          %r: float32[4, 3] = aten::embedding(%t, %some)
+          return %r
+        }, else_body=region(%u: float32[5, 3], %l: int64[4]) {
+          %z: float32[4, 3] = aten::slice.Tensor(%u, dim=0, start=0, end=4, step=1)
+          return %z
+        })
+      return %rows
+    })";
+}
+
+TEST(stablehlo, nobody_can_ask_within_a_branch) {
+  const std::string open = rows_in_a_branch("%some: int64[4] = aten::neg(%k)");
+  EXPECT_THAT(message_of([&] { text_of(open.c_str()); }),
+              HasSubstr("nobody can ask whether indices are in range"));
+  EXPECT_THAT(module_of(open.c_str(), {.drop_guards = true}).text, HasSubstr("stablehlo.if"));
+  const std::string known =
+      rows_in_a_branch("%some: int64[4] = aten::clamp(%k, min=scalar(0), max=scalar(4))");
+  EXPECT_THAT(module_of(known.c_str()).guards, ElementsAre());
+}
+
 TEST(stablehlo, all_that_has_no_form_is_named_at_once) {
   const std::string message = message_of([] {
     text_of(R"(

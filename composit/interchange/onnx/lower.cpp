@@ -1,7 +1,6 @@
 #include "composit/interchange/onnx/lower.h"
 
-#include <map>
-
+#include "composit/interchange/checks.h"
 #include "composit/interchange/onnx/ops.h"
 #include "composit/interchange/onnx/rows.h"
 #include "composit/ir/error.h"
@@ -12,11 +11,6 @@ namespace {
 
 const Symbol& non_zero() {
   static const Symbol op(std::string(kDomain) + "::NonZero");
-  return op;
-}
-
-const Symbol& asked() {
-  static const Symbol op(std::string(kDomain) + "::checked");
   return op;
 }
 
@@ -37,42 +31,20 @@ void hold_sizes(Lowered& lowered) {
 }
 
 // Within branches and loops nobody can ask.
-Graph without_questions(const Graph& region) {
-  const Graph plain = rebuild_regions(region, without_questions);
-  for (const NodePtr& node : plain.nodes())
-    if (node->op() == non_zero() || node->op() == asked())
-      throw UserError(
-          "a model cannot ask within a branch or a loop how long a result is, or when a "
-          "loop ends" +
-          interchange::place_of(*node));
-  return plain;
-}
-
-// What rows ask for (`checked`) becomes a guard, once for each question.
-void hold_checks(Lowered& lowered) {
-  std::map<std::string, LazyTensor> holds;
-  const Graph plain = rebuild(rebuild_regions(lowered.graph, without_questions),
-                              [&](const Node& node, const LazyTensors& operands) {
-                                std::optional<Replacement> replacement;
-                                if (node.op() != asked()) return replacement;
-                                LazyTensor& all = holds[node.attribute("what").as<std::string>()];
-                                all = all ? compare("And", all, operands[1]) : operands[1];
-                                replacement = Replacement{.outputs = {operands[0]}};
-                                return replacement;
-                              });
-  Graph::Parts parts = plain.parts();
-  for (const auto& [what, answer] : holds) {
-    parts.outputs.push_back(answer);
-    lowered.guards.push_back(what);
-  }
-  lowered.graph = Graph(std::move(parts));
+Graph without_open_sizes(const Graph& region) {
+  for (const NodePtr& node : region.nodes())
+    if (node->op() == non_zero())
+      throw UserError("within a branch or a loop nobody can ask how long a result is" +
+                      interchange::place_of(*node));
+  return rebuild_regions(region, without_open_sizes);
 }
 
 }  // namespace
 
 Lowered lower(const Graph& graph) {
   Lowered lowered = interchange::lower(graph, {.name = "ONNX", .domain = kDomain, .rows = rows()});
-  hold_checks(lowered);
+  interchange::guard_checks(lowered, kDomain, "And");
+  rebuild_regions(lowered.graph, without_open_sizes);
   hold_sizes(lowered);
   return lowered;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "composit/interchange/checks.h"
 #include "composit/interchange/onnx/dtypes.h"
 
 namespace composit::onnx {
@@ -18,12 +19,8 @@ LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes att
   return calls(op, operands, std::move(attributes), {std::move(result)})[0];
 }
 
-NamedAttribute attribute(std::string_view name, Attribute value) {
-  return {Symbol(name), std::move(value)};
-}
-
 LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what) {
-  return call("checked", {x, holds}, {attribute("what", what)}, tensor_type(x.dtype(), x.sizes()));
+  return interchange::checked(kDomain, x, holds, what);
 }
 
 LazyTensor unary(std::string_view op, const LazyTensor& x) {

@@ -25,8 +25,8 @@ LazyTensors calls(std::string_view op, const LazyTensors& operands, Attributes a
                   std::vector<Type> results);
 LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes attributes,
                 Type result);
-NamedAttribute attribute(std::string_view name, Attribute value);
 
+using interchange::attribute;
 using interchange::broadcast;
 using interchange::filled;
 using interchange::integers;

@@ -1,13 +1,12 @@
 #include "composit/interchange/stablehlo/lower.h"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "composit/interchange/checks.h"
 #include "composit/interchange/stablehlo/ops.h"
 #include "composit/interchange/stablehlo/rows.h"
 #include "composit/ir/transform.h"
@@ -90,65 +89,27 @@ Interval interval_of(const LazyTensor& x, int depth) {
 
 // ---- what has to hold ---------------------------------------------------------------------------
 
-// Takes `checked` and `in_range` out of graphs.
-class Checks {
- public:
-  // `asks`: gathers what has to hold; within branches and loops nobody can ask.
-  Graph without(const Graph& graph, bool asks) {
-    const Graph plain =
-        rebuild_regions(graph, [this](const Graph& region) { return without(region, false); });
-    return rebuild(plain, [&](const Node& node, const LazyTensors& operands) {
-      std::optional<Replacement> replacement;
-      if (is(node, "in_range")) {
-        replacement = Replacement{.outputs = {asked(operands[0], node, asks)}};
-      } else if (is(node, "checked")) {
-        if (asks) note(node.attribute("what").as<std::string>(), operands[1]);
-        replacement = Replacement{.outputs = {operands[0]}};
-      }
-      return replacement;
-    });
-  }
+// What `in_range` asks; nothing where operators show the answer.
+LazyTensor answer_of(const LazyTensor& indices, int64_t limit) {
+  constexpr int kDepth = 12;
+  const LazyTensor yes = number(1, DType::bool_);
+  const Interval range = interval_of(indices, kDepth);
+  if (range.least && range.largest && *range.least >= 0 && *range.largest < limit) return yes;
+  const LazyTensor low = compare("GE", indices, number(0, DType::int64));
+  const LazyTensor high = compare("LT", indices, number(static_cast<double>(limit), DType::int64));
+  return over_all("and", binary("and", low, high), yes);
+}
 
-  void add_to(Lowered& lowered) const {
-    Graph::Parts parts = lowered.graph.parts();
-    for (const std::string& what : order_) {
-      parts.outputs.push_back(holds_.at(what));
-      lowered.guards.push_back(what);
-    }
-    lowered.graph = Graph(std::move(parts));
-  }
-
- private:
-  static bool is_true(const LazyTensor& x) {
-    if (is_constant(x)) return values_of(x) == std::vector<int64_t>{1};
-    return is(*x.node, "and") && is_true(x.node->operands()[0]) && is_true(x.node->operands()[1]);
-  }
-
-  void note(const std::string& what, const LazyTensor& holds) {
-    if (is_true(holds)) return;
-    LazyTensor& all = holds_[what];
-    if (!all) order_.push_back(what);
-    all = all ? binary("and", all, holds) : holds;
-  }
-
-  static LazyTensor asked(const LazyTensor& indices, const Node& node, bool asks) {
-    constexpr int kDepth = 12;
-    const int64_t limit = node.attribute("limit").as_int();
-    const LazyTensor yes = number(1, DType::bool_);
-    const Interval range = asks ? interval_of(indices, kDepth) : Interval{};
-    const bool known = range.least && range.largest && *range.least >= 0 && *range.largest < limit;
-    if (!asks || known) return yes;
-    const LazyTensor low = compare("GE", indices, number(0, DType::int64));
-    const LazyTensor high =
-        compare("LT", indices, number(static_cast<double>(limit), DType::int64));
-    std::vector<int64_t> axes(indices.sizes().size());
-    std::iota(axes.begin(), axes.end(), 0);
-    return reduced("and", binary("and", low, high), yes, axes, false);
-  }
-
-  std::map<std::string, LazyTensor> holds_;
-  std::vector<std::string> order_;
-};
+Graph with_answers(const Graph& graph) {
+  return rebuild(
+      rebuild_regions(graph, with_answers), [](const Node& node, const LazyTensors& operands) {
+        std::optional<Replacement> replacement;
+        if (is(node, "in_range"))
+          replacement =
+              Replacement{.outputs = {answer_of(operands[0], node.attribute("limit").as_int())}};
+        return replacement;
+      });
+}
 
 // ---- places that nobody asks for ----------------------------------------------------------------
 
@@ -188,12 +149,11 @@ Graph without_unused_places(const Graph& graph) {
 
 }  // namespace
 
-Lowered lower(const Graph& graph) {
+Lowered lower(const Graph& graph, bool drop_guards) {
   Lowered lowered =
       interchange::lower(graph, {.name = "StableHLO", .domain = kDomain, .rows = rows()});
-  Checks checks;
-  lowered.graph = checks.without(lowered.graph, true);
-  checks.add_to(lowered);
+  lowered.graph = with_answers(lowered.graph);
+  interchange::guard_checks(lowered, kDomain, "and", drop_guards);
   lowered.graph = without_unused_places(lowered.graph);
   return lowered;
 }

@@ -12,6 +12,8 @@ using interchange::Lowered;
 
 // See composit/interchange/lower.h. That indices are in range, that a loop ends before its limit
 // and the like, which torch asks and StableHLO does not, are further guards, one per question.
-Lowered lower(const Graph& graph);
+//
+// Within branches and loops such a question is a UserError, unless `drop_guards`.
+Lowered lower(const Graph& graph, bool drop_guards = false);
 
 }  // namespace composit::stablehlo

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "composit/ir/error.h"
+#include "composit/interchange/checks.h"
 #include "composit/ir/graph.h"
 #include "composit/ops/native.h"
 
@@ -20,10 +20,6 @@ LazyTensors calls(std::string_view op, const LazyTensors& operands, Attributes a
 LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes attributes,
                 Type result) {
   return calls(op, operands, std::move(attributes), {std::move(result)})[0];
-}
-
-NamedAttribute attribute(std::string_view name, Attribute value) {
-  return {Symbol(name), std::move(value)};
 }
 
 NamedAttribute list(std::string_view name, const std::vector<int64_t>& values) {
@@ -159,7 +155,7 @@ LazyTensor padded(const LazyTensor& x, const LazyTensor& value, const std::vecto
 }
 
 LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what) {
-  return call("checked", {x, holds}, {attribute("what", what)}, tensor_type(x.dtype(), x.sizes()));
+  return interchange::checked(kDomain, x, holds, what);
 }
 
 LazyTensor in_range(const LazyTensor& indices, int64_t limit) {
@@ -212,6 +208,12 @@ LazyTensor reduced(std::string_view op, const LazyTensor& x, const LazyTensor& i
       call("reduce", {x, init}, {attribute("applies", std::string(op)), list("dimensions", axes)},
            tensor_type(x.dtype(), without(x.sizes(), axes, false)));
   return reshaped(value, without(x.sizes(), axes, keep));
+}
+
+LazyTensor over_all(std::string_view op, const LazyTensor& x, const LazyTensor& init) {
+  std::vector<int64_t> axes(x.sizes().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  return reduced(op, x, init, axes, false);
 }
 
 }  // namespace composit::stablehlo

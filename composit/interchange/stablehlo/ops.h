@@ -20,6 +20,7 @@ namespace composit::stablehlo {
 // The domain of the operations: "stablehlo".
 inline constexpr std::string_view kDomain = "stablehlo";
 
+using interchange::attribute;
 using interchange::broadcast;
 using interchange::integers;
 using interchange::number;
@@ -29,7 +30,6 @@ LazyTensors calls(std::string_view op, const LazyTensors& operands, Attributes a
                   std::vector<Type> results);
 LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes attributes,
                 Type result);
-NamedAttribute attribute(std::string_view name, Attribute value);
 NamedAttribute list(std::string_view name, const std::vector<int64_t>& values);
 
 // One value everywhere.
@@ -80,6 +80,8 @@ Region chooser(DType dtype, bool largest);
 // size 1.
 LazyTensor reduced(std::string_view op, const LazyTensor& x, const LazyTensor& init,
                    const std::vector<int64_t>& axes, bool keep);
+// The same over all axes.
+LazyTensor over_all(std::string_view op, const LazyTensor& x, const LazyTensor& init);
 // The sizes without these axes, or with size 1 there.
 Dims without(const Dims& sizes, const std::vector<int64_t>& axes, bool keep);
 

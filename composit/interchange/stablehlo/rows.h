@@ -21,6 +21,9 @@ using interchange::tensor_of;
 
 const interchange::RowTable& rows();
 
+// What rows ask whose results are as long as values say.
+inline constexpr char kAsMany[] = "as many elements are chosen as were";
+
 void add_control_flow_rows(std::vector<Row>& rows);
 void add_convolution_rows(std::vector<Row>& rows);
 void add_elementwise_rows(std::vector<Row>& rows);

@@ -44,7 +44,9 @@ class ModuleMaker {
   // `capture`: has the values of the graph's weights; nullptr: all inputs are arguments.
   ModuleMaker(const Graph& graph, const SavedCapture* capture, std::string name,
               const StableHloOptions& options)
-      : capture_(capture), options_(options), lowered_(stablehlo::lower(graph)) {
+      : capture_(capture),
+        options_(options),
+        lowered_(stablehlo::lower(graph, options.drop_guards)) {
     module_.name = std::move(name);
     lowered_.graph = with_constants_as_weights(lowered_.graph, constants_);
   }

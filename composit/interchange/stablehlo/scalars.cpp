@@ -125,11 +125,8 @@ LazyTensor power(X x, X y) {
   return select(negative, unit, binary("power", x, select(negative, zero, y)));
 }
 
-// Shifts by as much as there are bits, or more, leave nothing but the sign.
-LazyTensor shifted(std::string_view op, X x, X y) { return binary(op, x, y); }
-
 LazyTensor shift_right(X x, X y) {
-  return shifted(is_unsigned(x) ? "shift_right_logical" : "shift_right_arithmetic", x, y);
+  return binary(is_unsigned(x) ? "shift_right_logical" : "shift_right_arithmetic", x, y);
 }
 
 template <const char* op>
@@ -230,7 +227,7 @@ const std::map<Function, Binary>& binary_functions() {
       {Function::bitwise_and, both},
       {Function::bitwise_or, [](X x, X y) { return binary("or", x, y); }},
       {Function::bitwise_xor, [](X x, X y) { return binary("xor", x, y); }},
-      {Function::shift_left, [](X x, X y) { return shifted("shift_left", x, y); }},
+      {Function::shift_left, [](X x, X y) { return binary("shift_left", x, y); }},
       {Function::shift_right, shift_right}};
   return *table;
 }

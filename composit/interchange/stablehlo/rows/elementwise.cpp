@@ -1,6 +1,5 @@
 #include <cmath>
 #include <complex>
-#include <numeric>
 
 #include "composit/interchange/scalar_rows.h"
 #include "composit/interchange/stablehlo/loops.h"
@@ -61,13 +60,9 @@ LazyTensor zeta_of(const LazyTensor& s, const LazyTensor& q) {
   const Dims sizes = broadcast(s.sizes(), q.sizes());
   const LazyTensor order = broadcast_to(s, sizes);
   const auto is_low = [](const LazyTensor& x) { return compare("LE", x, like(0, x)); };
-  std::vector<int64_t> axes(sizes.size());
-  std::iota(axes.begin(), axes.end(), 0);
   const LazyTensors end = while_loop(
       {broadcast_to(q, sizes), filled(0, q.dtype(), sizes)}, {order},
-      [&](const LazyTensors& in) {
-        return reduced("or", is_low(in[0]), number(0, DType::bool_), axes, false);
-      },
+      [&](const LazyTensors& in) { return over_all("or", is_low(in[0]), number(0, DType::bool_)); },
       [&](const LazyTensors& in) {
         const LazyTensor low = is_low(in[0]);
         const LazyTensor term = binary("power", in[0], unary("negate", in[2]));
@@ -98,16 +93,12 @@ LazyTensors gcd(const Call& call, const Types& results) {
   const LazyTensor &a = call.tensors().at(0), &b = call.tensors().at(1);
   if (a.dtype() != results[0].dtype || b.dtype() != a.dtype()) return {};
   const Dims& sizes = results[0].sizes;
-  std::vector<int64_t> axes(sizes.size());
-  std::iota(axes.begin(), axes.end(), 0);
   const auto size = [&](const LazyTensor& x) {
     return apply(F::abs, {broadcast_to(x, sizes)}, x.dtype());
   };
   const LazyTensors end = while_loop(
       {size(a), size(b)}, {},
-      [&](const LazyTensors& in) {
-        return reduced("or", truth(in[1]), number(0, DType::bool_), axes, false);
-      },
+      [&](const LazyTensors& in) { return over_all("or", truth(in[1]), number(0, DType::bool_)); },
       [&](const LazyTensors& in) {
         const LazyTensor more = truth(in[1]);
         const LazyTensor divisor = select(more, in[1], like(1, in[1]));

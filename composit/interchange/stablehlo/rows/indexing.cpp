@@ -30,8 +30,6 @@ LazyTensor are_as_many(const LazyTensor& mask, int64_t count) {
   return compare("EQ", sum, number(static_cast<double>(count), DType::int64));
 }
 
-constexpr char kAsMany[] = "as many elements are chosen as were";
-
 // The places of the first `count` true elements in row-major order, a column per axis. That there
 // are so many is a condition of the program.
 LazyTensors places_of_mask(const LazyTensor& mask, int64_t count) {

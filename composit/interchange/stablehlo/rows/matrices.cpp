@@ -1,6 +1,5 @@
 // Factors of matrices, by loops over columns. IREE has no kernels for the first two.
 #include <algorithm>
-#include <numeric>
 
 #include "composit/interchange/stablehlo/loops.h"
 #include "composit/interchange/stablehlo/rows.h"
@@ -31,9 +30,7 @@ LazyTensors cholesky(const Call& call, const Types& results) {
   const LazyTensor factor = triangle(stablehlo::call("cholesky", {x}, {attribute("lower", !upper)},
                                                      tensor_type(x.dtype(), x.sizes())),
                                      upper);
-  std::vector<int64_t> axes(x.sizes().size());
-  std::iota(axes.begin(), axes.end(), 0);
-  const LazyTensor wrong = reduced("or", is_nan(factor), number(0, DType::bool_), axes, false);
+  const LazyTensor wrong = over_all("or", is_nan(factor), number(0, DType::bool_));
   return {checked(factor, unary("not", wrong), "matrices are positive definite"),
           filled(0, results[1].dtype, results[1].sizes)};
 }

@@ -1,7 +1,6 @@
 // Orthogonal polynomials, and what is made of the normal distribution: in float64, by the formulas
 // of composit/shipped/classical_functions.h.
 #include <cmath>
-#include <numeric>
 
 #include "composit/interchange/stablehlo/loops.h"
 #include "composit/interchange/stablehlo/rows.h"
@@ -18,12 +17,6 @@ LazyTensor minus(X x, X y) { return binary("subtract", x, y); }
 LazyTensor times(X x, X y) { return binary("multiply", x, y); }
 LazyTensor over(X x, X y) { return binary("divide", x, y); }
 LazyTensor real(double value) { return number(value, DType::float64); }
-
-LazyTensor any_of(X x) {
-  std::vector<int64_t> axes(x.sizes().size());
-  std::iota(axes.begin(), axes.end(), 0);
-  return reduced("or", x, number(0, DType::bool_), axes, false);
-}
 
 // ---- polynomials --------------------------------------------------------------------------------
 
@@ -76,7 +69,9 @@ LazyTensors value_of(const Call& call, const Types& results) {
   const LazyTensor one = broadcast_to(real(1), sizes), first = polynomial.first(x);
   const LazyTensors end = while_loop(
       {real(1), first, one}, {x, degree},
-      [](const LazyTensors& in) { return any_of(compare("LT", in[0], in[4])); },
+      [](const LazyTensors& in) {
+        return over_all("or", compare("LT", in[0], in[4]), number(0, DType::bool_));
+      },
       [](const LazyTensors& in) {
         const LazyTensor &k = in[0], &here = in[1], &before = in[2];
         const LazyTensor goes_on = compare("LT", k, in[4]);

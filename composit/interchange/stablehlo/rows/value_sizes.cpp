@@ -10,8 +10,6 @@ namespace {
 
 using Types = std::vector<Type>;
 
-constexpr char kAsMany[] = "as many elements are chosen as were";
-
 LazyTensor count_of(int64_t value) { return number(static_cast<double>(value), DType::int64); }
 
 LazyTensor total(const LazyTensor& x) {
