@@ -6,6 +6,7 @@
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/sides.h"
+#include "flashlight/runtime/words.hpp"
 
 namespace flashlight::mosaic {
 namespace {
@@ -166,7 +167,15 @@ bool pays_to_halve(const Product& product) {
 
 int64_t packed_terms(const Product& product, int winograd) {
   const int64_t terms = product.size(product.terms), side = winograd + 2;
-  return winograd == 0 ? terms : terms / 9 * side * side;
+  if (winograd != 0) return terms / 9 * side * side;
+  if (product.terms.empty()) return whole_groups(product.weight, terms);
+  const int64_t run = product.extent(product.terms.back());
+  return run == 0 ? 0 : terms / run * whole_groups(product.weight, run);
+}
+
+int64_t whole_groups(composit::DType weight, int64_t terms) {
+  const int64_t group = weight == composit::DType::bfloat16 ? fl::kGroup<fl::bfloat16> : 1;
+  return (terms + group - 1) / group * group;
 }
 
 Statement flat(const loops::Routine& routine, const Statement& statement) {

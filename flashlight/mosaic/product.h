@@ -68,9 +68,12 @@ bool is_3x3(const Product& product);
 bool can_halve(const Product& product);
 bool pays_to_halve(const Product& product);
 
-// Terms of a panel of its packed side: those of the product, or, where they are transformed for
-// Winograd's algorithm by tiles of `winograd` pixels, points for taps. 0: as they are.
+// Terms of a panel of its packed side: those of the product, each run of them in whole groups, or,
+// where they are transformed for Winograd's algorithm by tiles of `winograd` pixels, points for
+// taps. 0: as they are.
 int64_t packed_terms(const Product& product, int winograd);
+// So many terms as groups of that dtype have room for (runtime/words.hpp).
+int64_t whole_groups(composit::DType weight, int64_t terms);
 
 // Columns of a panel, on the machine with the widest vectors; there are half as many of float64.
 constexpr int64_t kMostColumns = 32;

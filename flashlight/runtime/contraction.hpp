@@ -13,8 +13,10 @@
 // A convolution has a run of rows for each line of pixels (or one for all, where lines lie without
 // a gap), whose terms are the window of a pixel. Nothing here waits: the team does, behind it.
 //
-// T is the type of the sums. Rows of another type Element are widened strip by strip; panels of a
-// smaller type Weight are widened by the tiles, or, for several of them, before.
+// T is the type of the sums. Rows of another type Element are converted strip by strip, unless they
+// lie as tiles read them; panels of a smaller type Weight are multiplied by an instruction for them
+// (words.hpp), or widened by the tiles, or, for several of them, before. Operand is the type that
+// rows are rounded to: bfloat16 of floats.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +27,7 @@
 #include "flashlight/runtime/lanes.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
+#include "flashlight/runtime/words.hpp"
 
 namespace fl {
 
@@ -41,16 +44,16 @@ struct Upcoming {
     if (from == nullptr) return {};
     return {reinterpret_cast<const char*>(from), count * int64_t{sizeof(T)} / detail::kLineBytes};
   }
-  template <class T, class Weight>
-  void add_to(Tile<T, Weight>& tile, int part, int parts) const {
+  template <class T, class Weight, class Word>
+  void add_to(Tile<T, Weight, Word>& tile, int part, int parts) const {
     const int64_t begin = lines * part / parts;
     tile.ahead = from + begin * detail::kLineBytes;
     tile.ahead_lines = lines * (part + 1) / parts - begin;
   }
 };
 
-// The elements that this thread reads first of panels with this number of terms: of the first
-// panel, or of its own.
+// The elements that this thread reads first of panels with this number of terms, in whole groups:
+// of the first panel, or of its own.
 template <class T>
 [[gnu::noinline]] Upcoming first_panel(const Team& team, Split split, const T* panels,
                                        int64_t columns, int64_t terms) {
@@ -148,10 +151,11 @@ class Tiling {
   }
   // As many of the tiles from `begin` on as make a strip. What they read is at most all that lies
   // between its ends (windows overlap), and at most the sum of what each tile reads. Windows that
-  // are copied to be widened do not overlap.
-  int strip(int64_t begin, int64_t end, BaseOf<Element> base, Rows<Element>* tiles) const {
+  // are copied to be converted do not overlap. `term_bytes`: of a term as tiles read it.
+  int strip(int64_t begin, int64_t end, BaseOf<Element> base, bool lie, int64_t term_bytes,
+            Rows<Element>* tiles) const {
     const int64_t terms = of_.terms.count();
-    const int64_t most = strip_bytes(terms * kPanel<T> * int64_t{sizeof(T)});
+    const int64_t most = strip_bytes(terms * kPanel<T> * term_bytes);
     int64_t sum = 0;
     const Element *low = nullptr, *high = nullptr;
     int count = 0;
@@ -160,8 +164,8 @@ class Tiling {
       low = count == 0 ? rows.from : std::min(low, rows.from);
       high = count == 0 ? rows.to : std::max(high, rows.to);
       sum += rows.count * terms;
-      const int64_t read = std::is_same_v<T, Element> ? std::min<int64_t>(sum, high - low) : sum;
-      if (count > 0 && read * int64_t{sizeof(T)} > most) break;
+      const int64_t read = lie ? std::min<int64_t>(sum, high - low) : sum;
+      if (count > 0 && read * term_bytes > most) break;
       tiles[count] = rows;
     }
     return count;
@@ -173,50 +177,78 @@ class Tiling {
   int64_t lowest_ = 0, highest_ = 0;  // where terms of a row are
 };
 
-// The rows of a strip as tiles read them: where they lie, or, those of another type than that of
-// the sums, widened in memory of the thread, the terms of a row side by side.
-template <class T, class Element>
+// The rows of a strip as tiles read them, in words: where they lie, or converted in memory of the
+// thread, the terms of a row side by side, each segment filled up to whole words with zeros.
+template <class T, class Element, class Operand, class Word>
 class StripRows {
+  // What words are made of.
+  using Unit = std::conditional_t<std::is_same_v<Word, T>, T, Operand>;
+  static_assert(sizeof(Word) == sizeof(T));
+
  public:
-  static constexpr bool kLie = std::is_same_v<T, Element>;
+  static constexpr int kTerms = sizeof(Word) / sizeof(Unit);
   explicit StripRows(const Contraction<T>& of)
-      : of_(of), pitch_(kLie ? of.inner_stride : row_pitch<T>(of.terms.count())) {}
-
-  int64_t pitch() const { return pitch_; }
-  Terms terms() const {
-    if constexpr (kLie) return of_.terms;
-    static constexpr int32_t kFirst = 0;
-    return {&kFirst, 1, static_cast<int>(of_.terms.count())};
-  }
-  const T* first([[maybe_unused]] int tile, const Rows<Element>& rows) const {
-    if constexpr (kLie)
-      return rows.first;
+      : of_(of), lie_(lie(of)), words_((of.terms.run + kTerms - 1) / kTerms) {
+    if (!lie_)
+      pitch_ = row_pitch<T>(of.terms.segments * words_);
     else
-      return memory_ + before_[tile] * pitch_;
-  }
-
-  void take([[maybe_unused]] const Rows<Element>* strip, [[maybe_unused]] int count) {
-    if constexpr (!kLie) {
-      int64_t rows = 0;
-      for (int i = 0; i < count; rows += strip[i++].count) before_[i] = rows;
-      memory_ = aligned_scratch<T, 10>(rows * pitch_);
-      T* to = memory_;
-      for (int i = 0; i < count; ++i)
-        for (int r = 0; r < strip[i].count; ++r, to += pitch_)
-          widen_row(strip[i].first + r * of_.inner_stride, to);
+      pitch_ = of.inner_stride / kTerms;
+    if constexpr (kTerms > 1) {
+      if (!lie_) return;
+      offsets_ = scratch<int32_t, 12>(static_cast<std::size_t>(of.terms.segments));
+      for (int s = 0; s < of.terms.segments; ++s) offsets_[s] = of.terms.offsets[s] / kTerms;
     }
   }
 
+  bool lie() const { return lie_; }
+  int64_t pitch() const { return pitch_; }
+  Terms terms() const {
+    static constexpr int32_t kFirst = 0;
+    if (!lie_) return {&kFirst, 1, of_.terms.segments * words_};
+    if constexpr (kTerms > 1) return {offsets_, of_.terms.segments, words_};
+    return of_.terms;
+  }
+  const Word* first(int tile, const Rows<Element>& rows) const {
+    return lie_ ? reinterpret_cast<const Word*>(rows.first) : memory_ + before_[tile] * pitch_;
+  }
+
+  void take(const Rows<Element>* strip, int count) {
+    if (lie_) return;
+    int64_t rows = 0;
+    for (int i = 0; i < count; rows += strip[i++].count) before_[i] = rows;
+    memory_ = reinterpret_cast<Word*>(aligned_scratch<T, 10>(rows * pitch_));
+    Word* to = memory_;
+    for (int i = 0; i < count; ++i)
+      for (int r = 0; r < strip[i].count; ++r, to += pitch_)
+        convert_row(strip[i].first + r * of_.inner_stride, reinterpret_cast<Unit*>(to));
+  }
+
  private:
-  void widen_row(const Element* from, T* to) const {
-    for (int s = 0; s < of_.terms.segments; ++s, to += of_.terms.run)
-      widen(from + of_.terms.offsets[s], of_.terms.step, of_.terms.run, to);
+  // Of several terms, words have to begin at even places and leave nothing over.
+  static bool lie(const Contraction<T>& of) {
+    if constexpr (!std::is_same_v<Unit, Element>) return false;
+    if constexpr (!std::is_same_v<Operand, Element>) return false;
+    if (kTerms == 1) return true;
+    bool whole = of.terms.step == 1 && of.terms.run % kTerms == 0 && of.inner_stride % kTerms == 0;
+    for (int s = 0; s < of.terms.segments; ++s) whole = whole && of.terms.offsets[s] % kTerms == 0;
+    return whole;
+  }
+
+  void convert_row(const Element* from, Unit* to) const {
+    const int run = of_.terms.run;
+    for (int s = 0; s < of_.terms.segments; ++s, to += words_ * kTerms) {
+      convert<Operand>(from + of_.terms.offsets[s], of_.terms.step, run, to);
+      if (run < words_ * kTerms) std::fill(to + run, to + words_ * kTerms, Unit(0));
+    }
   }
 
   const Contraction<T>& of_;
-  const int64_t pitch_;
-  T* memory_ = nullptr;
-  int64_t before_[kLie ? 1 : kStripTiles];  // rows of the tiles before
+  const bool lie_;
+  const int words_;  // of a segment
+  int64_t pitch_ = 0;
+  int32_t* offsets_ = nullptr;
+  Word* memory_ = nullptr;
+  int64_t before_[kStripTiles] = {};  // rows of the tiles before
 };
 
 // Tiles from which on a panel is widened once, in memory of the thread. A float16 takes more
@@ -224,10 +256,13 @@ class StripRows {
 template <class Weight>
 constexpr int kTilesToWiden = std::is_same_v<Weight, bfloat16> ? 3 : 2;
 template <class T, class Weight>
-const T* widened(const Weight* panel, int64_t size) {
-  T* const to = aligned_scratch<T, 11>(size);
-  widen(panel, 1, size, to);
-  return to;
+const T* widened(const Weight* panel, const Terms& terms) {
+  T* const memory = aligned_scratch<T, 11>(terms.count() * kPanel<T>);
+  T* to = memory;
+  for (int s = 0; s < terms.segments; ++s)
+    for (int k = 0; k < terms.run; k += kGroup<Weight>, panel += kPanel<T> * kGroup<Weight>)
+      to = widen_group(panel, std::min(kGroup<Weight>, terms.run - k), to);
+  return memory;
 }
 
 // The elements that tile `next` reads beyond `now`, if they lie together.
@@ -239,12 +274,18 @@ Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
   return Upcoming::of(from, next.to - from);
 }
 
+// Elements of a panel.
+template <class T, class Weight>
+int64_t panel_size(const Terms& terms) {
+  return terms.segments * whole_groups<Weight>(terms.run) * kPanel<T>;
+}
+
 // The elements to prefetch after `panel`, of those from panels.begin to panels.end, while a strip
 // of `tiles` uses it. A single tile reads its panels in a row, as fast as memory delivers them.
 template <class T, class Weight>
 Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const Weight* weights,
                 int64_t tiles, bool first_strip, bool last_strip) {
-  const int64_t size = of.terms.count() * kPanel<T>;
+  const int64_t size = panel_size<T, Weight>(of.terms);
   const bool resident = panels.size() * size * int64_t{sizeof(Weight)} <= kResidentBytes;
   const bool last_panel = panel + 1 == panels.end;
   if (last_panel && last_strip) return of.next;
@@ -256,11 +297,12 @@ Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const Weig
 
 // finish(outer, inner, rows, column, columns, sums) is called once for each tile, by the thread
 // that made it: sums[r][c] belongs to row `inner` + r of run `outer`, and to column `column` + c.
-// The run's rows start at base(outer). `panels` is [panel][term][kPanel<T>], the last one filled up
-// with zeros.
-template <class T, class Element = T, class Weight = T>
+// The run's rows start at base(outer). `panels` is [panel][term][kPanel<T>], or in groups of terms
+// [panel][segment][group][kPanel<T>][kGroup<Weight>]; the last one is filled up with zeros.
+template <class T, class Element = T, class Operand = Element, class Weight = T>
 void contract(const Team& team, const Contraction<T>& of, BaseOf<Element> base,
               const Weight* panels, FinishOf<T> finish) {
+  using Word = detail::WordOf<T, Operand, Weight>;
   constexpr int64_t kColumns = kPanel<T>;
   static_assert(kColumns == kPanel<Weight>);
   if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
@@ -270,10 +312,11 @@ void contract(const Team& team, const Contraction<T>& of, BaseOf<Element> base,
   const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
   const Part mine = by_rows ? Part{0, all} : team.part(all);
   detail::Rows<Element> strip[detail::kStripTiles];
-  detail::StripRows<T, Element> all_rows(of);
+  detail::StripRows<T, Element, Operand, Word> all_rows(of);
+  constexpr int64_t kTermBytes = sizeof(Word) / all_rows.kTerms;
   alignas(detail::kVectorBytes) T sums[kMostRows][kPanel<T>];
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
-    count = tiling.strip(begin, tiles.end, base, strip);
+    count = tiling.strip(begin, tiles.end, base, all_rows.lie(), kTermBytes, strip);
     all_rows.take(strip, static_cast<int>(count));
     for (int64_t number = mine.begin; number < mine.end; ++number) {
       const int64_t column = number * kColumns;
@@ -284,10 +327,10 @@ void contract(const Team& team, const Contraction<T>& of, BaseOf<Element> base,
       const auto multiply = [&](const auto* panel) {
         for (int i = 0; i < count; ++i) {
           const detail::Rows<Element>& rows = strip[i];
-          Tile<T, std::decay_t<decltype(*panel)>> tile = {all_rows.first(i, rows), all_rows.pitch(),
-                                                          all_rows.terms(), panel};
+          Tile<T, std::decay_t<decltype(*panel)>, Word> tile = {
+              all_rows.first(i, rows), all_rows.pitch(), all_rows.terms(), panel};
           // Rows that are read for the first time.
-          if (all_rows.kLie && number == mine.begin && i + 1 < count)
+          if (all_rows.lie() && number == mine.begin && i + 1 < count)
             detail::beyond(rows, strip[i + 1], of.terms.count()).add_to(tile, 0, 1);
           else
             upcoming.add_to(tile, i, static_cast<int>(count));
@@ -295,11 +338,15 @@ void contract(const Team& team, const Contraction<T>& of, BaseOf<Element> base,
           finish(rows.outer, rows.inner, rows.count, column, columns, sums);
         }
       };
-      const int64_t size = of.terms.count() * kColumns;
-      if (std::is_same_v<T, Weight> || count < detail::kTilesToWiden<Weight>)
-        multiply(panels + number * size);
-      else
-        multiply(detail::widened<T>(panels + number * size, size));
+      const Weight* const panel = panels + number * detail::panel_size<T, Weight>(of.terms);
+      constexpr bool kWidens = std::is_same_v<Word, T> && !std::is_same_v<T, Weight>;
+      if constexpr (kWidens) {
+        if (count >= detail::kTilesToWiden<Weight>) {
+          multiply(detail::widened<T>(panel, of.terms));
+          continue;
+        }
+      }
+      multiply(panel);
     }
   }
 }

@@ -54,12 +54,21 @@ FLASHLIGHT_INLINE Vector<T> load_as(const bfloat16* from) {
 }
 template <class T>
 FLASHLIGHT_INLINE Vector<T> load_as(const float16* from) {
+#if defined(__AVX512F__) || (defined(__F16C__) && defined(__AVX__))
+  typedef uint16_t Bits __attribute__((vector_size(kVectorBytes / 2)));
+  Bits bits;
+  std::memcpy(&bits, from, sizeof bits);
+  Vector<T> x;
+  asm("vcvtph2ps %1, %0" : "=v"(x) : "v"(bits));
+  return x;
+#else
   const Vector<uint32_t> bits = load_bits(from), magnitude = bits & 0x7fffu,
                          sign = (bits & 0x8000u) << 16;
   // The difference of the exponents' biases; subnormal numbers are normal behind it.
   const Vector<T> scaled = bit_cast<Vector<T>>(magnitude << 13) * T(0x1p112);
   const auto special = bit_cast<Vector<uint32_t>>(magnitude >= 0x7c00u);  // infinity and NaN
   return bit_cast<Vector<T>>(bit_cast<Vector<uint32_t>>(scaled) | (special & 0x7f800000u) | sign);
+#endif
 }
 
 // to[i] = from[i * step], as T.

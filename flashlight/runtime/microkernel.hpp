@@ -5,8 +5,9 @@
 //   T sums[kMostRows][kPanel<T>];
 //   multiply_tile<T>(12, 2, {x, pitch, {offsets, 1, 768, 1}, panel}, sums);
 //
-// Sums are of the type of the rows. Weights may be of a smaller one, which is widened as they are
-// loaded: bfloat16, of which the memory is half as long.
+// Sums are of the type T. Weights may be of a smaller one, which is widened as they are loaded:
+// bfloat16, of which the memory is half as long. Rows are of T, or of groups of neighbouring terms
+// (words.hpp) whose products an instruction adds up. Then terms are counted in words.
 //
 // The sums stay in registers while the terms pass by: two vectors of columns, and as many rows as
 // leave room for the operands. Rows are equally far apart, and every three of them share a base, of
@@ -20,6 +21,7 @@
 
 #include "flashlight/runtime/flashlight.hpp"
 #include "flashlight/runtime/lanes.hpp"
+#include "flashlight/runtime/words.hpp"
 
 namespace fl {
 
@@ -45,14 +47,15 @@ struct Terms {
 // with the length of a chunk instead of the total.
 constexpr int kTermsInARow = 768;
 
-// sums[r][c] = sum of rows[r * row_stride + place of term t] * panel[t * kPanel + c] over all t,
+// sums[r][c] = sum of rows[r * row_stride + place of term t] * panel[t * kPanel + c] over all t
+// (panels of groups have the terms of a group side by side, and whole groups in each segment),
 // and what it was, if they `add` to it. With `minus`, differences panel[i] - panel[i + minus] stand
 // for what is in the panel: of two vectors of columns, and as fast on cores that add beside their
 // multiplications. Meanwhile `ahead_lines` lines of the cache are fetched from
 // `ahead` on.
-template <class T, class Weight = T>
+template <class T, class Weight = T, class Word = T>
 struct Tile {
-  const T* rows;
+  const Word* rows;
   int64_t row_stride;
   Terms terms;
   const Weight* panel;
@@ -103,12 +106,15 @@ FLASHLIGHT_INLINE void keep_in_register([[maybe_unused]] Vector& x) {
 constexpr int parts_of(int rows) { return rows == 1 ? 4 : rows <= 3 ? 2 : 1; }
 
 // The sums of kRows rows and kVectors vectors of columns.
-template <class T, int kRows, int kVectors>
+template <class T, class Weight, class Word, int kRows, int kVectors>
 struct Accumulators {
   using V = Vectors<T>;
   static constexpr int kBases = (kRows + 2) / 3, kParts = parts_of(kRows);
+  // Words of a row that share a vector of the panel; weights of that vector.
+  static constexpr int kTogether = std::is_same_v<T, Word> ? kGroup<Weight> : 1;
+  static constexpr int kWeights = kPanel<T> * kGroup<Weight>;
   typename V::Vector sums[kParts][kRows][kVectors];
-  const T* bases[kBases];
+  const Word* bases[kBases];
 
   FLASHLIGHT_INLINE void clear() {
 #pragma GCC unroll 16
@@ -119,31 +125,44 @@ struct Accumulators {
         for (int v = 0; v < kVectors; ++v) sums[p][r][v] = typename V::Vector{};
   }
 
-  FLASHLIGHT_INLINE void start(const T* rows, int64_t stride) {
+  FLASHLIGHT_INLINE void start(const Word* rows, int64_t stride) {
 #pragma GCC unroll 16
     for (int b = 0; b < kBases; ++b) bases[b] = rows + 3 * b * stride;
   }
 
-  // One term: scalar * vector, which needs no vector of the scalar to be made first.
-  template <int kPart, bool kMinus, class Weight>
-  FLASHLIGHT_INLINE void add(int64_t stride, int64_t step_bytes, const Weight* panel,
-                             int64_t minus) {
+  // One word of each row: scalar * vector, which needs no vector of the scalar to be made first.
+  template <int kPart, int kNumber, bool kMinus>
+  FLASHLIGHT_INLINE void add_word(int64_t stride, int64_t step_bytes, const Weight* panel,
+                                  int64_t minus) {
     typename V::Vector right[kVectors];
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) {
-      right[v] = load_as<T>(panel + v * V::kLanes);
-      if constexpr (kMinus) right[v] -= load_as<T>(panel + minus + v * V::kLanes);
+      const Weight* const from = panel + v * V::kLanes * kGroup<Weight>;
+      if constexpr (std::is_same_v<T, Word>)
+        right[v] = load_part<T, Weight, kNumber>(from);
+      else
+        std::memcpy(&right[v], from, sizeof right[v]);
+      if constexpr (kMinus) right[v] -= load_as<T>(from + minus);
       keep_in_register(right[v]);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const T left = bases[r / 3][(r % 3) * stride];
+      const Word& left = bases[r / 3][(r % 3) * stride];
 #pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) sums[kPart][r][v] += left * right[v];
+      for (int v = 0; v < kVectors; ++v) add_products(sums[kPart][r][v], left, right[v]);
     }
 #pragma GCC unroll 16
     for (int b = 0; b < kBases; ++b)
-      bases[b] = reinterpret_cast<const T*>(reinterpret_cast<const char*>(bases[b]) + step_bytes);
+      bases[b] =
+          reinterpret_cast<const Word*>(reinterpret_cast<const char*>(bases[b]) + step_bytes);
+  }
+  // The words that share one vector of the panel.
+  template <int kPart, bool kMinus>
+  FLASHLIGHT_INLINE void add(int64_t stride, int64_t step_bytes, const Weight* panel,
+                             int64_t minus) {
+    add_word<kPart, 0, kMinus>(stride, step_bytes, panel, minus);
+    if constexpr (kTogether > 1) add_word<kPart, 1, kMinus>(stride, step_bytes, panel, minus);
+    static_assert(kTogether <= 2);
   }
 
   FLASHLIGHT_INLINE void store(T (*to)[kPanel<T>], bool add) {
@@ -160,14 +179,15 @@ struct Accumulators {
   }
 };
 
-template <class T, class Weight, int kRows, int kVectors, bool kMinus>
-[[gnu::noinline]] void multiply(const Tile<T, Weight>& tile, T (*sums)[kPanel<T>]) {
-  constexpr int kParts = parts_of(kRows);
-  Accumulators<T, kRows, kVectors> all;
+template <class T, class Weight, class Word, int kRows, int kVectors, bool kMinus>
+[[gnu::noinline]] void multiply(const Tile<T, Weight, Word>& tile, T (*sums)[kPanel<T>]) {
+  using All = Accumulators<T, Weight, Word, kRows, kVectors>;
+  constexpr int kParts = parts_of(kRows), kTogether = All::kTogether, kWeights = All::kWeights;
+  All all;
   const int64_t stride = tile.row_stride;
   const int run = tile.terms.run, block = tile.ahead_lines > 0 ? 16 : run;
   // In bytes: of elements, the loop would be compiled a second time for steps of one.
-  const int64_t step = tile.terms.step * static_cast<int64_t>(sizeof(T));
+  const int64_t step = tile.terms.step * static_cast<int64_t>(sizeof(Word));
   const int64_t minus = tile.minus;
   const Weight* panel = tile.panel;
   Ahead ahead(tile.ahead, tile.ahead_lines, tile.terms.count());
@@ -182,18 +202,21 @@ template <class T, class Weight, int kRows, int kVectors, bool kMinus>
         const int count = end - first < block ? end - first : block;
         ahead.pass(count);
         int k = 0;
-        for (; k + kParts <= count; k += kParts, panel += kParts * kPanel<T>) {
+        for (; k + kParts * kTogether <= count;
+             k += kParts * kTogether, panel += kParts * kWeights) {
           all.template add<0, kMinus>(stride, step, panel, minus);
-          if constexpr (kParts > 1)
-            all.template add<1, kMinus>(stride, step, panel + kPanel<T>, minus);
+          if constexpr (kParts > 1) all.template add<1, kMinus>(stride, step, panel + kWeights, minus);
           if constexpr (kParts > 2) {
-            all.template add<2, kMinus>(stride, step, panel + 2 * kPanel<T>, minus);
-            all.template add<3, kMinus>(stride, step, panel + 3 * kPanel<T>, minus);
+            all.template add<2, kMinus>(stride, step, panel + 2 * kWeights, minus);
+            all.template add<3, kMinus>(stride, step, panel + 3 * kWeights, minus);
           }
         }
         if constexpr (kParts > 1)
-          for (; k < count; ++k, panel += kPanel<T>)
+          for (; k + kTogether <= count; k += kTogether, panel += kWeights)
             all.template add<0, kMinus>(stride, step, panel, minus);
+        if constexpr (kTogether > 1)  // half of a group, which is the last of its segment
+          for (; k < count; k += kTogether, panel += kWeights)
+            all.template add_word<0, 0, kMinus>(stride, step, panel, minus);
       }
       room -= end - begin;
       begin = end == run ? 0 : end;
@@ -204,33 +227,34 @@ template <class T, class Weight, int kRows, int kVectors, bool kMinus>
   } while (segment < tile.terms.segments);
 }
 
-template <class T, class Weight = T>
-using Multiply = void (*)(const Tile<T, Weight>&, T (*)[kPanel<T>]);
-template <class T, class Weight, int kVectors, bool kMinus, std::size_t... kIndices>
-constexpr std::array<Multiply<T, Weight>, kMostRows> multiplications(
+template <class T, class Weight = T, class Word = T>
+using Multiply = void (*)(const Tile<T, Weight, Word>&, T (*)[kPanel<T>]);
+template <class T, class Weight, class Word, int kVectors, bool kMinus, std::size_t... kIndices>
+constexpr std::array<Multiply<T, Weight, Word>, kMostRows> multiplications(
     std::index_sequence<kIndices...>) {
-  return {{&multiply<T, Weight, static_cast<int>(kIndices) + 1, kVectors, kMinus>...}};
+  return {{&multiply<T, Weight, Word, static_cast<int>(kIndices) + 1, kVectors, kMinus>...}};
 }
 using Heights = std::make_index_sequence<kMostRows>;
-template <class T, class Weight = T>
-Multiply<T, Weight> multiplication(int rows, int vectors) {
-  static constexpr auto kOne = multiplications<T, Weight, 1, false>(Heights()),
-                        kTwo = multiplications<T, Weight, 2, false>(Heights());
+template <class T, class Weight = T, class Word = T>
+Multiply<T, Weight, Word> multiplication(int rows, int vectors) {
+  static constexpr auto kOne = multiplications<T, Weight, Word, 1, false>(Heights()),
+                        kTwo = multiplications<T, Weight, Word, 2, false>(Heights());
   return (vectors == 1 ? kOne : kTwo)[static_cast<std::size_t>(rows - 1)];
 }
 
 template <class T>
 Multiply<T> multiplication_by_difference(int rows) {
-  static constexpr auto kAll = multiplications<T, T, 2, true>(Heights());
+  static constexpr auto kAll = multiplications<T, T, T, 2, true>(Heights());
   return kAll[static_cast<std::size_t>(rows - 1)];
 }
 
 }  // namespace detail
 
 // 1 to kMostRows rows, and 1 or 2 vectors of columns: of others, `sums` are left as they were.
-template <class T, class Weight = T>
-void multiply_tile(int rows, int vectors, const Tile<T, Weight>& tile, T (*sums)[kPanel<T>]) {
-  detail::multiplication<T, Weight>(rows, vectors)(tile, sums);
+template <class T, class Weight = T, class Word = T>
+void multiply_tile(int rows, int vectors, const Tile<T, Weight, Word>& tile,
+                   T (*sums)[kPanel<T>]) {
+  detail::multiplication<T, Weight, Word>(rows, vectors)(tile, sums);
 }
 template <class T>
 void multiply_tile_by_difference(int rows, const Tile<T>& tile, T (*sums)[kPanel<T>]) {

@@ -4,7 +4,8 @@
 //   std::vector<float> panels(packed_size<float>(of));
 //   pack_panels<float>(team, of, weight, panels.data());  // [panel][ky, kx, channel][kPanel]
 //
-// Terms are counted by four nested loops, the last one fastest.
+// Terms are counted by four nested loops, the last one fastest. A number of a smaller type lies in a
+// group with its neighbours along the last loop (words.hpp); what is left of the last group is 0.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "flashlight/runtime/lanes.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
+#include "flashlight/runtime/words.hpp"
 
 namespace fl {
 
@@ -32,10 +34,16 @@ struct Packing {
   }
 };
 
+// Terms of a panel, in whole groups.
+template <class T>
+int64_t packed_terms(const Packing& of) {
+  return of.terms[0].extent * of.terms[1].extent * of.terms[2].extent *
+         whole_groups<T>(of.terms[3].extent);
+}
 // Elements of the panels.
 template <class T>
 int64_t packed_size(const Packing& of) {
-  return (of.columns.extent + kPanel<T> - 1) / kPanel<T> * kPanel<T> * of.term_count();
+  return (of.columns.extent + kPanel<T> - 1) / kPanel<T> * kPanel<T> * packed_terms<T>(of);
 }
 
 namespace detail {
@@ -206,6 +214,67 @@ class Packer {
   bool turns_, copies_;  // whether squares are transposed; those of a copy
 };
 
+// The same for types whose terms lie in groups.
+template <class T, class From>
+class GroupPacker {
+ public:
+  explicit GroupPacker(const Packing& of)
+      : of_(of), blocks_((of.terms[3].extent + kBlock - 1) / kBlock) {
+    bool whole = std::is_same_v<T, From> && kBytes == 4 && of.terms[3].stride == 1 &&
+                 of.columns.stride % kGroup<T> == 0 && of.terms[3].extent % kGroup<T> == 0;
+    for (int i = 0; i < 3; ++i)
+      whole = whole && (of.terms[i].extent == 1 || of.terms[i].stride % kGroup<T> == 0);
+    has_words_ = whole;
+  }
+
+  int64_t parts() const {
+    return of_.terms[0].extent * of_.terms[1].extent * of_.terms[2].extent * blocks_;
+  }
+  bool parts_are_outside() const { return of_.columns.stride == 1; }
+
+  void pack(int64_t part, const From* from, const T* factors, int columns, T* to) const {
+    const int64_t first = part % blocks_ * kBlock, segment = part / blocks_;
+    const int64_t run = of_.terms[3].extent, end = std::min(first + kBlock, run);
+    int64_t rest = segment;
+    for (int i = 2; i >= 0; rest /= of_.terms[i--].extent)
+      from += rest % of_.terms[i].extent * of_.terms[i].stride;
+    to += (segment * whole_groups<T>(run) + first) * kPanel<T>;
+    const bool even = reinterpret_cast<std::uintptr_t>(from) % kBytes == 0;
+    if (columns < kPanel<T> || end % kGroup<T> != 0)
+      std::fill_n(to, whole_groups<T>(end - first) * kPanel<T>, T(0));
+    if constexpr (std::is_same_v<T, From>) {
+      if (factors == nullptr && has_words_ && even)
+        return turn_words(from + first, columns, (end - first) / kGroup<T>, to);
+    }
+    for (int64_t k = first; k < end; ++k)
+      pack_term(from + k * of_.terms[3].stride, factors, columns,
+                to + (k - first) / kGroup<T> * kPanel<T> * kGroup<T> + k % kGroup<T>);
+  }
+
+ private:
+  static constexpr int64_t kBlock = 64, kBytes = kGroup<T> * int64_t{sizeof(T)};
+
+  // Each column's groups are words side by side: squares of them are transposed.
+  void turn_words(const T* from, int columns, int64_t groups, T* to) const {
+    transpose(reinterpret_cast<const uint32_t*>(from), of_.columns.stride / kGroup<T>, columns,
+              groups, reinterpret_cast<uint32_t*>(to), kPanel<T>);
+  }
+  void pack_term(const From* from, const T* factors, int columns, T* to) const {
+    const int64_t stride = of_.columns.stride;
+    for (int c = 0; c < columns; ++c) {
+      const From x = from[c * stride];
+      to[c * kGroup<T>] = factors == nullptr ? static_cast<T>(x) : static_cast<T>(x * factors[c]);
+    }
+  }
+
+  const Packing& of_;
+  const int64_t blocks_;
+  bool has_words_;
+};
+
+template <class T, class From>
+using PackerOf = std::conditional_t<kGroup<T> == 1, Packer<T, From>, GroupPacker<T, From>>;
+
 }  // namespace detail
 
 // Packs what starts at `from`, column c times factors[c] if there are any. The threads of the team
@@ -213,8 +282,8 @@ class Packer {
 template <class T, class From>
 void pack_panels(const Team& team, const Packing& of, const From* from, T* panels,
                  const T* factors = nullptr) {
-  const int64_t count = of.term_count(), all = (of.columns.extent + kPanel<T> - 1) / kPanel<T>;
-  const detail::Packer<T, From> packer(of);
+  const int64_t count = packed_terms<T>(of), all = (of.columns.extent + kPanel<T> - 1) / kPanel<T>;
+  const detail::PackerOf<T, From> packer(of);
   const int64_t parts = packer.parts();
   const bool outside = packer.parts_are_outside();
   const auto pack = [&](int64_t panel, int64_t part) {

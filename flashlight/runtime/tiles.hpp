@@ -1,8 +1,9 @@
 // A program of several translation units instantiates these templates in one of them, since that
 // takes a while. That unit says FLASHLIGHT_TILES(float) and, if it needs them,
 // FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and
-// FLASHLIGHT_ATTENTION(float), or for 16-bit floats FLASHLIGHT_TILES_OF(float, fl::bfloat16). All
-// others define FLASHLIGHT_TILES_ELSEWHERE before they include this.
+// FLASHLIGHT_ATTENTION(float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
+// FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16). All others define
+// FLASHLIGHT_TILES_ELSEWHERE before they include this.
 #pragma once
 
 #include "flashlight/runtime/attention.hpp"
@@ -21,14 +22,15 @@
   KIND template fl::Upcoming fl::first_panel<T>(const Team&, Split, const T*, int64_t, int64_t); \
   KIND template void fl::pack_panels<T, T>(const Team&, const Packing&, const T*, T*, const T*)
 
-// Rows and panels of another type E, of which sums of type T are made.
-#define FLASHLIGHT_DECLARE_TILES_OF(KIND, T, E)                                                  \
-  KIND template fl::detail::Multiply<T, E> fl::detail::multiplication<T, E>(int rows,            \
-                                                                            int vectors);        \
-  KIND template void fl::contract<T, E, E>(const Team&, const Contraction<T>&, BaseOf<E>,        \
-                                           const E*, FinishOf<T>);                               \
-  KIND template fl::Upcoming fl::first_panel<E>(const Team&, Split, const E*, int64_t, int64_t); \
-  KIND template void fl::pack_panels<E, E>(const Team&, const Packing&, const E*, E*, const E*)
+// Panels of type O, of which sums of type T are made; and rows of type E that are rounded to O.
+#define FLASHLIGHT_DECLARE_PANELS_OF(KIND, T, O)                                                 \
+  KIND template fl::detail::Multiply<T, O, fl::detail::WordOf<T, O, O>>                          \
+  fl::detail::multiplication<T, O, fl::detail::WordOf<T, O, O>>(int rows, int vectors);          \
+  KIND template fl::Upcoming fl::first_panel<O>(const Team&, Split, const O*, int64_t, int64_t); \
+  KIND template void fl::pack_panels<O, O>(const Team&, const Packing&, const O*, O*, const O*)
+#define FLASHLIGHT_DECLARE_TILES_OF(KIND, T, E, O)                                           \
+  KIND template void fl::contract<T, E, O, O>(const Team&, const Contraction<T>&, BaseOf<E>, \
+                                              const O*, FinishOf<T>)
 
 #define FLASHLIGHT_DECLARE_STRASSEN(KIND, T)                                                   \
   KIND template fl::detail::Multiply<T> fl::detail::multiplication_by_difference<T>(int rows); \
@@ -52,8 +54,10 @@
 #if defined(FLASHLIGHT_TILES_ELSEWHERE)
 FLASHLIGHT_DECLARE_TILES(extern, float);
 FLASHLIGHT_DECLARE_TILES(extern, double);
-FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::float16);
-FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::bfloat16);
+FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::float16, fl::float16);
+FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::bfloat16, fl::bfloat16);
+FLASHLIGHT_DECLARE_PANELS_OF(extern, float, fl::float16);
+FLASHLIGHT_DECLARE_PANELS_OF(extern, float, fl::bfloat16);
 FLASHLIGHT_DECLARE_STRASSEN(extern, float);
 FLASHLIGHT_DECLARE_STRASSEN(extern, double);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float);
@@ -67,7 +71,8 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, double);
 #endif
 
 #define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
-#define FLASHLIGHT_TILES_OF(T, E) FLASHLIGHT_DECLARE_TILES_OF(, T, E)
+#define FLASHLIGHT_TILES_OF(T, E, O) FLASHLIGHT_DECLARE_TILES_OF(, T, E, O)
+#define FLASHLIGHT_PANELS_OF(T, O) FLASHLIGHT_DECLARE_PANELS_OF(, T, O)
 #define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)

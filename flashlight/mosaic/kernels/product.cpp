@@ -138,9 +138,12 @@ std::string sum_type(const Product& product) { return text::type_name(product.ac
 void add_tiles(const Product& product, Units& units) {
   const std::string type = sum_type(product);
   units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
-  if (!product.has_one_dtype())
-    units[fmt::format("tiles_{}", composit::name(product.weight))].insert(
-        fmt::format("FLASHLIGHT_TILES_OF({}, {});\n", type, text::type_name(product.weight)));
+  if (product.has_one_dtype()) return;
+  auto& unit = units[fmt::format("tiles_{}", composit::name(product.weight))];
+  const std::string operand = text::type_name(product.weight);
+  unit.insert(fmt::format("FLASHLIGHT_PANELS_OF({}, {});\n", type, operand));
+  unit.insert(fmt::format("FLASHLIGHT_TILES_OF({}, {}, {});\n", type,
+                          text::type_name(product.element), operand));
 }
 
 void add_form(const Product& product, const char* statements, Units& units) {

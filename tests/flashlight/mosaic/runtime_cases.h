@@ -32,9 +32,15 @@ class Isa : public testing::Test {
   void SetUp() override {
 #if defined(__AVX512F__)
     if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this processor lacks AVX-512";
+#if defined(__AVX512BF16__)
+    if (!__builtin_cpu_supports("avx512bf16")) GTEST_SKIP() << "this processor lacks AVX-512 BF16";
+#endif
 #elif defined(__AVX2__)
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
       GTEST_SKIP() << "this processor lacks AVX2 or FMA";
+#if defined(__F16C__)
+    if (!__builtin_cpu_supports("f16c")) GTEST_SKIP() << "this processor lacks F16C";
+#endif
 #endif
   }
 };

@@ -20,28 +20,48 @@ class RuntimeContraction : public Isa {};
 class RuntimeStrassen : public Isa {};
 class RuntimeConvolution : public Isa {};
 
-template <class T, class Weight = T>
-void expect_tile(int rows, int vectors, int segments, int run, int step) {
-  const int64_t reach = run * step + 2, row_stride = segments * reach + 5, terms = segments * run;
+// The place of term k of a segment and a column in a panel.
+template <class T, class Weight>
+size_t panel_place(int64_t segment, int64_t run, int64_t k, int64_t column) {
+  constexpr int64_t kGroup = fl::kGroup<Weight>;
+  const int64_t term = segment * fl::whole_groups<Weight>(run) + k;
+  return static_cast<size_t>(term / kGroup * kPanel<T> * kGroup + column * kGroup + k % kGroup);
+}
+
+// Tiles of rows of T, or, where the machine has an instruction for them, of groups of Operand. Then
+// a run is one of groups.
+template <class T, class Weight = T, class Operand = T>
+void expect_tile(int rows, int vectors, int segments, int words, int step) {
+  using Word = fl::detail::WordOf<T, Operand, Weight>;
+  using Element = std::conditional_t<std::is_same_v<Word, T>, T, Operand>;
+  constexpr int kTerms = sizeof(Word) / sizeof(Element);
+  const int64_t reach = words * step + 2, row_stride = segments * reach + 5, run = words * kTerms;
   std::vector<int32_t> offsets;  // the last segment first
   for (int s = segments; s-- > 0;) offsets.push_back(static_cast<int32_t>(s * reach));
-  const auto left = whole_numbers<T>(rows * row_stride, 1);
-  const auto panel = whole_numbers<Weight>(terms * kPanel<T>, 2);
+  const auto left = whole_numbers<Element>(rows * row_stride * kTerms, 1);
+  const auto panel = whole_numbers<Weight>(segments * fl::whole_groups<Weight>(run) * kPanel<T>, 2);
   Guarded<T> sums(rows, vectors * kPanel<T> / 2, (2 - vectors) * kPanel<T> / 2);
-  const fl::Terms places = {offsets.data(), segments, run, step};
-  const fl::Tile<T, Weight> tile = {left.data(), row_stride, places, panel.data(), panel.data(), 7};
+  const fl::Terms places = {offsets.data(), segments, words, step};
+  const fl::Tile<T, Weight, Word> tile = {reinterpret_cast<const Word*>(left.data()),
+                                          row_stride,
+                                          places,
+                                          panel.data(),
+                                          panel.data(),
+                                          7};
   fl::multiply_tile(rows, vectors, tile, reinterpret_cast<T(*)[kPanel<T>]>(sums.data()));
   const auto expected = [&](int64_t row, int64_t column) {
     double sum = 0;
-    for (int64_t t = 0; t < terms; ++t) {
-      const int64_t place = offsets[static_cast<size_t>(t / run)] + t % run * step;
-      sum += static_cast<double>(left[static_cast<size_t>(row * row_stride + place)]) *
-             static_cast<double>(panel[static_cast<size_t>(t * kPanel<T> + column)]);
+    for (int64_t t = 0; t < segments * run; ++t) {
+      const int64_t s = t / run, k = t % run;
+      const int64_t word = offsets[static_cast<size_t>(s)] + k / kTerms * step;
+      const auto place = (row * row_stride + word) * kTerms + k % kTerms;
+      sum += static_cast<double>(left[static_cast<size_t>(place)]) *
+             static_cast<double>(panel[panel_place<T, Weight>(s, run, k, column)]);
     }
     return sum;
   };
   EXPECT_EQ(sums.differences(expected), "")
-      << rows << " rows, " << vectors << " vectors, " << segments << " x " << run << " terms";
+      << rows << " rows, " << vectors << " vectors, " << segments << " x " << words << " words";
 }
 
 TEST_F(RuntimeTile, HasEveryHeight) {
@@ -53,11 +73,13 @@ TEST_F(RuntimeTile, HasEveryHeight) {
         expect_tile<float>(rows, vectors, segments, run, step);
         expect_tile<double>(rows, vectors, segments, run, step);
         expect_tile<float, fl::bfloat16>(rows, vectors, segments, run, step);
+        expect_tile<float, fl::bfloat16, fl::bfloat16>(rows, vectors, segments, run, step);
         expect_tile<float, fl::float16>(rows, vectors, segments, run, step);
       }
 }
 
-// By plain arithmetic of indices: term t of column c is at sum of steps, zeros behind the last one.
+// By plain arithmetic of indices: term t of column c is at sum of steps, zeros behind the last one,
+// and behind the last term of a group that is not whole.
 template <class T, class From>
 void expect_packed(const fl::Packing& of, int threads) {
   int64_t low = 0, high = 0;
@@ -75,16 +97,21 @@ void expect_packed(const fl::Packing& of, int threads) {
     fl::pack_panels<T>(team, of, from, panels.data());
     fl::pack_panels<T>(team, of, from, scaled.data(), factors.data());
   });
+  constexpr int64_t kGroup = fl::kGroup<T>;
   for (size_t i = 0; i < panels.size(); ++i) {
-    const int64_t at = static_cast<int64_t>(i) / kPanel<T>, terms = of.term_count();
-    const int64_t column = at / terms * kPanel<T> + static_cast<int64_t>(i) % kPanel<T>;
-    int64_t offset = column * of.columns.stride, term = at % terms;
-    for (int l = 3; l >= 0; term /= of.terms[l].extent, --l)
+    const int64_t at = static_cast<int64_t>(i) / (kPanel<T> * kGroup),
+                  groups = fl::packed_terms<T>(of) / kGroup, run = of.terms[3].extent;
+    const int64_t column = at / groups * kPanel<T> + static_cast<int64_t>(i) / kGroup % kPanel<T>;
+    const int64_t group = at % groups, in_run = fl::whole_groups<T>(run) / kGroup;
+    const int64_t k = group % in_run * kGroup + static_cast<int64_t>(i) % kGroup;
+    int64_t offset = column * of.columns.stride + k * of.terms[3].stride, term = group / in_run;
+    for (int l = 2; l >= 0; term /= of.terms[l].extent, --l)
       offset += term % of.terms[l].extent * of.terms[l].stride;
-    const bool inside = column < of.columns.extent;
+    const bool inside = column < of.columns.extent && k < run;
     const auto expected = static_cast<float>(inside ? from[offset] : From(0));
     ASSERT_EQ(panels[i], expected) << i;
-    ASSERT_EQ(scaled[i], inside ? expected * factors[static_cast<size_t>(column)] : 0) << i;
+    const float factor = inside ? static_cast<float>(factors[static_cast<size_t>(column)]) : 0;
+    ASSERT_EQ(scaled[i], static_cast<float>(T(expected * factor))) << i;
   }
 }
 
@@ -106,6 +133,7 @@ TEST_F(RuntimePack, HasEveryOrder) {
       expect_packed<float, float>(of, threads);
       expect_packed<float, double>(of, threads);
       expect_packed<fl::bfloat16, fl::bfloat16>(of, threads);
+      expect_packed<fl::bfloat16, float>(of, threads);
     }
 }
 
@@ -149,11 +177,11 @@ struct Direct {
     fl::contract<T>(arguments...);
   }
 };
-template <class Element>
+template <class Element, class Operand = Element>
 struct DirectOf {
   template <class T, class... Arguments>
   static void contract(const Arguments&... arguments) {
-    fl::contract<T, Element>(arguments...);
+    fl::contract<T, Element, Operand>(arguments...);
   }
 };
 struct Strassen {
@@ -165,7 +193,7 @@ struct Strassen {
 
 // A product with `runs` of the rows apart from each other, added to what lies where its result
 // goes. The rows start `shift` elements behind an address that is aligned.
-template <class T, class Algorithm = Direct, class Element = T>
+template <class T, class Algorithm = Direct, class Element = T, class Weight = Element>
 void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads,
                     int64_t shift = 0) {
   const int64_t pitch = size.terms + 3, apart = size.rows * pitch + 11;
@@ -176,7 +204,7 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
   auto* const x = reinterpret_cast<Element*>(memory.get()) + shift;
   std::copy(numbers.begin(), numbers.end(), x);
   const fl::Packing packing = {{{}, {}, {}, {size.terms, 1}}, {size.columns, size.terms}};
-  std::vector<Element> panels(static_cast<size_t>(fl::packed_size<Element>(packing)), NAN);
+  std::vector<Weight> panels(static_cast<size_t>(fl::packed_size<Weight>(packing)), NAN);
   Guarded<T> y(runs * size.rows, size.columns);
   const auto residual = [](int64_t row, int64_t column) {
     return static_cast<double>((3 * row + column) % 11);
@@ -187,7 +215,7 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
   std::vector<std::atomic<int>> stores(static_cast<size_t>(runs * size.rows * size.columns));
   const int32_t offset = 0;
   fl::run_team(threads, [&](const fl::Team& team) {
-    fl::pack_panels<Element>(team, packing, weight.data(), panels.data());
+    fl::pack_panels<Weight>(team, packing, weight.data(), panels.data());
     team.wait();
     fl::Contraction<T> of = {
         runs, size.rows, pitch, size.columns, {&offset, 1, static_cast<int>(size.terms)}, split};
@@ -234,6 +262,18 @@ template <class Element>
 void expect_product_of(const Sizes& size, int64_t runs, fl::Split split, int threads,
                        int64_t shift = 0) {
   expect_product<float, DirectOf<Element>, Element>(size, runs, split, threads, shift);
+}
+
+// Floats that are multiplied as bfloat16: whole numbers up to 256 are such.
+TEST_F(RuntimeContraction, RoundsRows) {
+  const auto expect = [](const Sizes& size, int64_t runs, int threads) {
+    expect_product<float, DirectOf<float, fl::bfloat16>, float, fl::bfloat16>(
+        size, runs, fl::Split::rows, threads);
+  };
+  for (const int64_t rows : {1, 3, 14, 50})
+    for (const int64_t columns : {1, 17, 70})
+      for (const int64_t terms : {1, 2, 37, 64}) expect({rows, columns, terms}, 2, 1);
+  expect({50, 70, 4000}, 3, 2);
 }
 
 // Sums of 16-bit floats are floats: of whole numbers, exact.
