@@ -104,7 +104,6 @@ class Fuser {
     const Cost cost = cost_of(statement(step).stores[0].value);
     const Value& read = function_.values[value];
     if (cost.operations == 0) return "";
-    if (is_half(read.type.dtype)) return "is rounded where it is stored";
     if (choice_of(value) == true) return "";
     const double repeats = static_cast<double>(evaluations(value)) /
                            static_cast<double>(std::max<int64_t>(read.type.numel(), 1));
@@ -289,7 +288,6 @@ class Fuser {
     }
     reason = "is read in part, or in another order, by ";
     if (!dimensions || reading.domain.defined() ||
-        is_half(function_.values[value_of(store)].type.dtype) ||
         reading.axes.size() != dimensions->size() || dimensions->size() != parallel_axes(reduction))
       return std::nullopt;
     // Every load of the result must be at the reading nest's own axes, always the same ones.

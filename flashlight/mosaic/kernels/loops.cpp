@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "flashlight/loops/widen.h"
 #include "flashlight/mosaic/called_functions.h"
 #include "flashlight/mosaic/in_place.h"
 #include "flashlight/text/literal.h"
@@ -131,6 +132,7 @@ Kernel loops_kernel(const loops::Routine& routine, StepIds steps, bool alone,
                     const std::string& ends) {
   const auto data = std::make_shared<LoopsData>();
   loops::Routine& own = (data->of = kernel_routine(routine, steps)).routine;
+  own = loops::with_wide_arithmetic(std::move(own));
   loops::Schedule& schedule = data->scheduled.schedule;
   Split split;
   own.in_parts = !alone;
@@ -150,6 +152,7 @@ void set_homes(const Plan& plan, Kernel& kernel) {
   loops::Schedule schedule = std::move(data->scheduled.schedule);
   make_results(data->of, schedule,
                [&](ValueId value) { return plan.homes[value] != Home::kernel; });
+  data->of.routine = loops::with_wide_temporaries(std::move(data->of.routine));
   data->scheduled = loops::scheduled_routine(data->of.routine, plan.functions, plan.schedules,
                                              std::move(schedule));
   kernel.data = data;
