@@ -287,8 +287,8 @@ class Fuser {
       return std::nullopt;
     }
     reason = "is read in part, or in another order, by ";
-    if (!dimensions || reading.domain.defined() ||
-        reading.axes.size() != dimensions->size() || dimensions->size() != parallel_axes(reduction))
+    if (!dimensions || reading.domain.defined() || reading.axes.size() != dimensions->size() ||
+        dimensions->size() != parallel_axes(reduction))
       return std::nullopt;
     // Every load of the result must be at the reading nest's own axes, always the same ones.
     AxisIds axes(reading.axes.size());

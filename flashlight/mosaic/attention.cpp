@@ -18,6 +18,14 @@ using loops::Nest;
 using loops::Role;
 using loops::Statement;
 
+// What a cast between float32 and a 16-bit float is of: programs compute a softmax in float32.
+const Expr& uncast(const Expr& x) {
+  if (!x.is(Function::cast)) return x;
+  const composit::DType from = x[0].dtype(), to = x.dtype();
+  const bool widens = composit::is_half(from) && to == composit::DType::float32,
+             narrows = composit::is_half(to) && from == composit::DType::float32;
+  return widens || narrows ? uncast(x[0]) : x;
+}
 bool is_load_of(const Expr& x, ValueId value) {
   return x.kind() == ExprKind::load && x.number() == value;
 }
@@ -105,7 +113,7 @@ class Finder {
   std::optional<Softmax> softmax_making(ValueId weights, std::set<StepId>& steps) const {
     const auto division = maker(weights, 1);
     if (!division || !loops::is_elementwise(*statement(*division))) return std::nullopt;
-    const Expr& quotient = statement(*division)->stores[0].value;
+    const Expr& quotient = uncast(statement(*division)->stores[0].value);
     if (!quotient.is(Function::div) || quotient[0].kind() != ExprKind::load ||
         quotient[1].kind() != ExprKind::load)
       return std::nullopt;
@@ -115,7 +123,7 @@ class Finder {
     if (!loops::is_elementwise(*statement(*exponential))) return std::nullopt;
     const Expr& power = statement(*exponential)->stores[0].value;
     if (!power.is(Function::exp) || !power[0].is(Function::sub)) return std::nullopt;
-    const Expr &x = power[0][0], &most = power[0][1];
+    const Expr &x = uncast(power[0][0]), &most = power[0][1];
     if (x.kind() != ExprKind::load || most.kind() != ExprKind::load) return std::nullopt;
     const auto maximum = maker(value_of(most), 1);
     if (!maximum || !folds(*maximum, value_of(x), Function::max)) return std::nullopt;
@@ -131,9 +139,9 @@ class Finder {
   bool folds(StepId step, ValueId value, Function function) const {
     const Statement& one = *statement(step);
     return loops::fold_function(one) == function && one.body.size() == 1 && !one.domain.defined() &&
-           is_load_of(one.body[0], value) && one.stores.size() == 1 &&
-           loops::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
-           is_identity(one.stores[0].at);
+           is_load_of(uncast(one.body[0]), value) && one.stores.size() == 1 &&
+           loops::has_axes(one, composit::AxisKind::reduction) &&
+           is_row(uncast(one.body[0]), one) && is_identity(one.stores[0].at);
   }
   // True if it stores the result of its reduction; below: that unless it is `special`, and then
   // `instead`.
@@ -196,16 +204,34 @@ class Finder {
     return true;
   }
 
+  // True if the tiles of both products are of these dtypes: one, or 16-bit floats.
+  static bool has_dtypes(const Product& product, composit::DType element) {
+    return product.element == element && product.weight == element;
+  }
+  // True if pairs of elements begin at even places.
+  static bool is_even(const Product& product) {
+    const auto are_even = [&](const composit::Affine& at) {
+      for (const AxisId axis : loops::axes_of(product.statement))
+        if (axis != product.terms[0] && at.coefficients[axis] % 2 != 0) return false;
+      return at.constant % 2 == 0;
+    };
+    return product.extent(product.terms[0]) % 2 == 0 && are_even(product.left_at) &&
+           are_even(product.right_at);
+  }
+
   // True if both products have the same heads and one dtype, and their elements lie side by side.
-  static bool fits(const Attention& attention) {
+  bool fits(const Attention& attention) const {
     const Product &scores = attention.scores, &results = attention.results;
     composit::IndexAnalysis analysis(results.statement.axes);
     const auto store = analysis.affine(results.statement.stores[0].at[0]);
     if (scores.rows.size() != 1 || scores.terms.size() != 1 || !scores.columns ||
         results.rows.size() != 1 || results.terms.size() != 1 || !results.columns || !store)
       return false;
+    const composit::DType element =
+        routine_.values[value_of(results.statement.stores[0])].type.dtype;
     if (results.statement.stores[0].value.kind() != ExprKind::accumulator ||
-        !scores.has_one_dtype() || !results.has_one_dtype())
+        !has_dtypes(scores, element) || !has_dtypes(results, element) ||
+        (composit::is_half(element) && !is_even(scores)))
       return false;
     const auto extents = [](const Product& product) {
       std::vector<int64_t> list;

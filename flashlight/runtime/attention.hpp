@@ -16,6 +16,12 @@
 // both products are those of microkernel.hpp, and nothing is reduced across lanes. Sums over keys
 // are taken block by block, which keeps them accurate however many keys there are. Softmax as keys
 // come: M. Milakov and N. Gimelshein, "Online normalizer calculation for softmax" (2018).
+//
+// T is the type of scores and sums. Queries, keys, values and results may be 16-bit floats
+// (Element). Where an instruction multiplies pairs of those (words.hpp), pairs of a key's elements
+// are words of a row, and so are an element of two neighbouring values, which are laid side by side
+// for that; weights are rounded as the program rounds them. Otherwise keys and values are widened
+// block by block.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +32,7 @@
 #include "flashlight/runtime/lanes.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
+#include "flashlight/runtime/words.hpp"
 
 namespace fl {
 
@@ -53,22 +60,150 @@ FLASHLIGHT_INLINE Vector larger(Vector x, Vector y) {
   return y > x ? y : x;
 }
 
+// The keys and values of a block of them, as tiles read them, and weights as tiles read those: where
+// they lie if they are of type T.
+template <class T, class Element>
+class KeyBlock {
+ public:
+  using Word = WordOf<T, Element, Element>;
+  static constexpr bool kLie = std::is_same_v<T, Element>;
+  static constexpr bool kPairs = !std::is_same_v<T, Word>;
+  // The type of the panels of queries and weights.
+  using Packed = std::conditional_t<kPairs, Element, T>;
+
+  KeyBlock(const Attention<T>& of, T* memory) : of_(of), memory_(memory), weights_(memory) {
+    if constexpr (kPairs) weights_ += kMost * of.value_width;
+  }
+  // In elements of T.
+  static int64_t memory(const Attention<T>& of) {
+    if constexpr (kLie) return 0;
+    if constexpr (kPairs) return kMost * std::max<int64_t>(of.value_width + kPanel<T>, of.width);
+    return kMostKeys * std::max(of.width, of.value_width);
+  }
+
+  // A tile of `rows` keys from number `begin` on of the block at `k`, times queries.
+  void multiply_keys(const Element* k, int64_t begin, int rows, int vectors, const Packed* queries,
+                     T (*scores)[kPanel<T>]) const {
+    const int32_t offset = 0;
+    constexpr int kTerms = kPairs ? kGroup<Element> : 1;
+    const Terms terms = {&offset, 1, static_cast<int>(of_.width / kTerms)};
+    if constexpr (kLie || kPairs) {
+      const auto* const from = reinterpret_cast<const Word*>(k + begin * of_.key_stride);
+      multiply_tile(rows, vectors,
+                    Tile<T, Packed, Word>{from, of_.key_stride / kTerms, terms, queries}, scores);
+    } else {
+      multiply_tile(rows, vectors,
+                    Tile<T>{memory_ + begin * of_.width, of_.width, terms, queries}, scores);
+    }
+  }
+  void take_keys([[maybe_unused]] const Element* k, [[maybe_unused]] int64_t keys) const {
+    if constexpr (!kLie && !kPairs)
+      for (int64_t i = 0; i < keys; ++i)
+        widen(k + i * of_.key_stride, 1, of_.width, memory_ + i * of_.width);
+  }
+
+  void take_values([[maybe_unused]] const Element* v, [[maybe_unused]] int64_t keys) const {
+    if constexpr (kPairs) {
+      for (int64_t i = 0; i < keys; i += 2)
+        join(v + i * of_.value_stride, i + 1 < keys ? of_.value_stride : 0,
+             reinterpret_cast<Element*>(memory_ + i / 2 * of_.value_width));
+    } else if constexpr (!kLie) {
+      for (int64_t i = 0; i < keys; ++i)
+        widen(v + i * of_.value_stride, 1, of_.value_width, memory_ + i * of_.value_width);
+    }
+  }
+  void take_weights([[maybe_unused]] const T (*weights)[kPanel<T>],
+                    [[maybe_unused]] int64_t keys) const {
+    if constexpr (kPairs)
+      for (int64_t i = 0; i < keys; i += 2)
+        join_weights(weights[i], i + 1 < keys ? weights[i + 1] : nullptr,
+                     weights_ + i / 2 * kPanel<T>);
+  }
+  // A tile of `rows` elements of the values from number `begin` on, times weights.
+  void multiply_values(const Element* v, int64_t begin, int rows, int vectors, int64_t keys,
+                       const T (*weights)[kPanel<T>], T (*results)[kPanel<T>]) const {
+    const int32_t offset = 0;
+    const auto terms = [&](int64_t count, int64_t step) {
+      return Terms{&offset, 1, static_cast<int>(count), static_cast<int>(step)};
+    };
+    if constexpr (kPairs) {
+      const auto* const from = reinterpret_cast<const Word*>(memory_) + begin;
+      const auto* const packed = reinterpret_cast<const Element*>(weights_);
+      multiply_tile(rows, vectors,
+                    Tile<T, Packed, Word>{from, 1, terms((keys + 1) / 2, of_.value_width), packed},
+                    results);
+    } else if constexpr (kLie) {
+      multiply_tile(rows, vectors, Tile<T>{v + begin, 1, terms(keys, of_.value_stride), weights[0]},
+                    results);
+    } else {
+      multiply_tile(rows, vectors,
+                    Tile<T>{memory_ + begin, 1, terms(keys, of_.value_width), weights[0]}, results);
+    }
+  }
+  // So many rows of results that lie `pitch` apart in memory of the thread's.
+  void store_results(const T* from, int64_t pitch, int64_t count, Element* result) const {
+    if constexpr (kLie) {
+      transpose(from, pitch, of_.value_width, count, result, of_.result_stride);
+    } else {
+      transpose(from, pitch, of_.value_width, count, memory_, of_.value_width);
+      for (int64_t i = 0; i < count; ++i)
+        convert<Element>(memory_ + i * of_.value_width, 1, of_.value_width,
+                         result + i * of_.result_stride);
+    }
+  }
+
+ private:
+  // Pairs of keys in a block: as many as results have rows, at least.
+  static constexpr int64_t kMost = std::max(kMostKeys / 2 + 1, kPanel<T>);
+
+  // Elements of two values side by side. Without a second one (`to_next` is 0), that one is zeros.
+  void join(const Element* from, int64_t to_next, Element* to) const {
+    FLASHLIGHT_INDEPENDENT_ROUNDS
+    for (int64_t j = 0; j < of_.value_width; ++j) {
+      to[2 * j].bits = from[j].bits;
+      to[2 * j + 1].bits = to_next != 0 ? from[j + to_next].bits : uint16_t{0};
+    }
+  }
+  // Rounded to nearest, ties to even.
+  static void join_weights(const T* first, const T* second, T* to) {
+    using Bits = Vector<uint32_t>;
+    const auto rounded = [](const T* from) {
+      const Vector<T> x = load(from);
+      const Bits bits = bit_cast<Bits>(x), quiet = Bits{} + 0x7fc00000u;
+      return x == x ? bits + 0x7fffu + ((bits >> 16) & 1u) : quiet;
+    };
+    for (int v = 0; v < 2; ++v, first += Vectors<T>::kLanes, to += Vectors<T>::kLanes) {
+      Bits pair = rounded(first) >> 16;
+      if (second != nullptr) pair |= rounded(second + v * Vectors<T>::kLanes) & 0xffff0000u;
+      store<T>(bit_cast<Vector<T>>(pair), to);
+    }
+  }
+
+  const Attention<T>& of_;
+  T *memory_, *weights_;
+};
+
 // A block of queries. Their scores are in units of log(2), so that weights are powers of two.
-template <class T>
+template <class T, class Element>
 class QueryBlock {
+  using Keys = KeyBlock<T, Element>;
+  using Packed = typename Keys::Packed;
+
  public:
   QueryBlock(const Attention<T>& of, T* memory)
       : of_(of),
         queries_(memory),
         results_(queries_ + of.width * kPanel<T>),
-        scores_(reinterpret_cast<T (*)[kPanel<T>]>(results_ + of.value_width * kPanel<T>)) {}
+        scores_(reinterpret_cast<T (*)[kPanel<T>]>(results_ + of.value_width * kPanel<T>)),
+        keys_(of, scores_[kMostKeys + kMostRows]),
+        scale_(static_cast<T>(static_cast<double>(of.scale) * kLog2OfE)) {}
   static int64_t memory(const Attention<T>& of) {
-    return (of.width + of.value_width + kMostKeys + kMostRows) * kPanel<T>;
+    return (of.width + of.value_width + kMostKeys + kMostRows) * kPanel<T> + Keys::memory(of);
   }
 
   template <int kVectors, class Bias>
-  void attend(const T* q, const T* k, const T* v, T* result, int64_t first, int64_t count,
-              const Bias& bias) {
+  void attend(const Element* q, const Element* k, const Element* v, Element* result, int64_t first,
+              int64_t count, const Bias& bias) {
     first_ = first, count_ = count;
     start<kVectors>(q + first * of_.query_stride);
     const int64_t keys =
@@ -88,11 +223,21 @@ class QueryBlock {
   static constexpr int kLanes = Vectors<T>::kLanes;
 
   template <int kVectors>
-  void start(const T* q) {
+  void start(const Element* q) {
     if (count_ < kVectors * kLanes) std::fill(queries_, queries_ + of_.width * kPanel<T>, T(0));
-    transpose(q, of_.query_stride, count_, of_.width, queries_, kPanel<T>);
-    const T scale = static_cast<T>(static_cast<double>(of_.scale) * kLog2OfE);
-    for (int64_t i = 0; i < of_.width * kPanel<T>; ++i) queries_[i] *= scale;
+    if constexpr (Keys::kPairs) {  // the scores are scaled
+      transpose(reinterpret_cast<const uint32_t*>(q), of_.query_stride / kGroup<Element>, count_,
+                of_.width / kGroup<Element>, reinterpret_cast<uint32_t*>(queries_), kPanel<T>);
+    } else {
+      if constexpr (Keys::kLie) {
+        transpose(q, of_.query_stride, count_, of_.width, queries_, kPanel<T>);
+      } else {
+        for (int64_t i = 0; i < count_; ++i)
+          for (int64_t j = 0; j < of_.width; ++j)
+            queries_[j * kPanel<T> + i] = q[i * of_.query_stride + j];
+      }
+      for (int64_t i = 0; i < of_.width * kPanel<T>; ++i) queries_[i] *= scale_;
+    }
     for (int v = 0; v < kVectors; ++v) {
       sums_[v] = Vector<T>{};
       largest_[v] = sums_[v] - std::numeric_limits<T>::infinity();
@@ -110,12 +255,16 @@ class QueryBlock {
   }
 
   template <int kVectors>
-  void score(const T* k, int64_t keys) {
-    const int32_t offset = 0;
-    const Terms terms = {&offset, 1, static_cast<int>(of_.width)};
+  void score(const Element* k, int64_t keys) {
+    keys_.take_keys(k, keys);
     visit_tiles(keys, [&](int64_t begin, int rows) {
-      const Tile<T> tile = {k + begin * of_.key_stride, of_.key_stride, terms, queries_};
-      multiply_tile<T>(rows, kVectors, tile, scores_ + begin);
+      keys_.multiply_keys(k, begin, rows, kVectors, reinterpret_cast<const Packed*>(queries_),
+                          scores_ + begin);
+      for (int r = 0; Keys::kPairs && r < rows; ++r)
+        for (int v = 0; v < kVectors; ++v) {
+          T* const score = scores_[begin + r] + v * kLanes;
+          store<T>(load(score) * scale_, score);
+        }
     });
   }
 
@@ -169,14 +318,13 @@ class QueryBlock {
   }
 
   template <int kVectors>
-  void gather(const T* values, int64_t keys, bool first) {
-    const int32_t offset = 0;
-    const Terms terms = {&offset, 1, static_cast<int>(keys), static_cast<int>(of_.value_stride)};
+  void gather(const Element* values, int64_t keys, bool first) {
+    keys_.take_values(values, keys);
+    keys_.take_weights(scores_, keys);
     T(*const made)[kPanel<T>] = scores_ + kMostKeys;
     visit_tiles(of_.value_width, [&](int64_t begin, int rows) {
       T(*const results)[kPanel<T>] = reinterpret_cast<T(*)[kPanel<T>]>(results_) + begin;
-      const Tile<T> tile = {values + begin, 1, terms, scores_[0]};
-      multiply_tile<T>(rows, kVectors, tile, first ? results : made);
+      keys_.multiply_values(values, begin, rows, kVectors, keys, scores_, first ? results : made);
       for (int r = 0; !first && r < rows; ++r)
         for (int v = 0; v < kVectors; ++v) {
           T* const to = results[r] + v * kLanes;
@@ -186,7 +334,7 @@ class QueryBlock {
   }
 
   template <int kVectors>
-  void finish(T* result, bool no_keys) {
+  void finish(Element* result, bool no_keys) {
     for (int v = 0; v < kVectors; ++v) {
       const Vector<T> zero = {}, one = zero + T(1);
       const Vector<T> total = of_.gives_zeros ? (sums_[v] == zero ? one : sums_[v]) : sums_[v];
@@ -195,23 +343,26 @@ class QueryBlock {
       for (int64_t i = 0; i < of_.value_width; ++i, to += kPanel<T>)
         store<T>((no_keys ? Vector<T>{} : load(to)) * factor, to);
     }
-    transpose(results_, kPanel<T>, of_.value_width, count_, result, of_.result_stride);
+    keys_.store_results(results_, kPanel<T>, count_, result);
   }
 
   const Attention<T>& of_;
-  T *queries_, *results_;   // [element][query]
+  T *queries_, *results_;   // [element][query]; those of pairs in groups
   T (*scores_)[kPanel<T>];  // [key][query], then a tile
+  const Keys keys_;
+  const T scale_;
   int64_t first_ = 0, count_ = 0;
   Vector<T> largest_[2], sums_[2], fading_[2];
 };
 
 }  // namespace detail
 
-// The results of the queries from `first_query` up to `last_query`.
-template <class T, class Bias = NoBias>
-void attend(const Attention<T>& of, const T* q, const T* k, const T* v, T* result,
-            int64_t first_query, int64_t last_query, const Bias& bias = Bias()) {
-  using Block = detail::QueryBlock<T>;
+// The results of the queries from `first_query` up to `last_query`. Of 16-bit floats, `width` and
+// the strides of queries and keys are even where Words has groups of them.
+template <class T, class Element = T, class Bias = NoBias>
+void attend(const Attention<T>& of, const Element* q, const Element* k, const Element* v,
+            Element* result, int64_t first_query, int64_t last_query, const Bias& bias = Bias()) {
+  using Block = detail::QueryBlock<T, Element>;
   Block block(of, detail::aligned_scratch<T, 8>(Block::memory(of)));
   for (int64_t first = first_query; first < last_query; first += kPanel<T>) {
     const int64_t count = std::min<int64_t>(kPanel<T>, last_query - first);
@@ -231,7 +382,7 @@ struct Heads {
 
 // `count` attentions: of the number n, heads(n) says where, and bias(n) gives what `attend` takes.
 // The threads share (n, block of queries). Nobody waits.
-template <class T, class Place, class Bias>
+template <class T, class Element = T, class Place, class Bias>
 void attend_all(const Team& team, const Attention<T>& of, int64_t count, const Place& heads,
                 const Bias& bias) {
   const int64_t blocks = (of.queries + kPanel<T> - 1) / kPanel<T>;
@@ -239,7 +390,7 @@ void attend_all(const Team& team, const Attention<T>& of, int64_t count, const P
   for (int64_t i = mine.begin, next; i < mine.end; i = next) {
     const int64_t number = i / blocks;
     next = std::min(mine.end, (number + 1) * blocks);
-    const Heads<T> at = heads(number);
+    const Heads<Element> at = heads(number);
     attend(of, at.queries, at.keys, at.values, at.results, i % blocks * kPanel<T>,
            std::min(of.queries, (next - number * blocks) * kPanel<T>), bias(number));
   }

@@ -1,7 +1,7 @@
 // A program of several translation units instantiates these templates in one of them, since that
 // takes a while. That unit says FLASHLIGHT_TILES(float) and, if it needs them,
 // FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and
-// FLASHLIGHT_ATTENTION(float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
+// FLASHLIGHT_ATTENTION(float, float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
 // FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16). All others define
 // FLASHLIGHT_TILES_ELSEWHERE before they include this.
 #pragma once
@@ -47,9 +47,9 @@
   KIND template void fl::contract_depthwise<T>(const Team&, const Contraction<T>&, BaseOf<T>, \
                                                const T*, FinishOf<T>)
 
-#define FLASHLIGHT_DECLARE_ATTENTION(KIND, T)                                                     \
-  KIND template void fl::attend<T, fl::NoBias>(const Attention<T>&, const T*, const T*, const T*, \
-                                               T*, int64_t, int64_t, const NoBias&)
+#define FLASHLIGHT_DECLARE_ATTENTION(KIND, T, E)                                      \
+  KIND template void fl::attend<T, E, fl::NoBias>(const Attention<T>&, const E*, const E*, \
+                                                  const E*, E*, int64_t, int64_t, const NoBias&)
 
 #if defined(FLASHLIGHT_TILES_ELSEWHERE)
 FLASHLIGHT_DECLARE_TILES(extern, float);
@@ -66,8 +66,10 @@ FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, double);
 FLASHLIGHT_DECLARE_DEPTHWISE(extern, float);
 FLASHLIGHT_DECLARE_DEPTHWISE(extern, double);
-FLASHLIGHT_DECLARE_ATTENTION(extern, float);
-FLASHLIGHT_DECLARE_ATTENTION(extern, double);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float, float);
+FLASHLIGHT_DECLARE_ATTENTION(extern, double, double);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::float16);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::bfloat16);
 #endif
 
 #define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
@@ -76,4 +78,4 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, double);
 #define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)
-#define FLASHLIGHT_ATTENTION(T) FLASHLIGHT_DECLARE_ATTENTION(, T)
+#define FLASHLIGHT_ATTENTION(T, E) FLASHLIGHT_DECLARE_ATTENTION(, T, E)

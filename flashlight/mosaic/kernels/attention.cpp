@@ -18,8 +18,9 @@ class AttentionWriter {
  public:
   AttentionWriter(const Plan& plan, const Attention& attention)
       : attention_(attention), flat_(plan) {
-    dtype_ = plan.routine.values[attention.result].type.dtype;
+    dtype_ = attention.scores.accumulator;
     type_ = text::type_name(dtype_);
+    element_ = text::type_name(attention.scores.element);
     flat_.reserve({"team", "of", "b", "i", "j"});
   }
 
@@ -73,9 +74,10 @@ class AttentionWriter {
                             value + ", " + result + "}");
     const std::string head = scores.batch.empty() ? "int64_t" : "int64_t b";
     code += text::call(
-        {.function = "fl::attend_all<" + type_ + ">",
+        {.function = "fl::attend_all<" + type_ + (element_ == type_ ? ">" : ", " + element_ + ">"),
          .arguments = {"team", "of", text::open_number(heads),
-                       text::Lambda{"[&](" + head + ") -> fl::Heads<" + type_ + ">", true, place},
+                       text::Lambda{"[&](" + head + ") -> fl::Heads<" + element_ + ">", true,
+                                    place},
                        text::Lambda{.head = "[&]([[maybe_unused]] int64_t b)", .body = bias()}},
          .lambdas_apart = true});
     return code;
@@ -99,8 +101,8 @@ class AttentionWriter {
 
   const Attention& attention_;
   FlatWriter flat_;
-  composit::DType dtype_;
-  std::string type_;
+  composit::DType dtype_;  // of scores and sums
+  std::string type_, element_;
 };
 
 const Attention& attention_of(const Kernel& kernel) {
@@ -135,7 +137,9 @@ struct AttentionForm {
   }
 
   static void add_units(const Plan&, const Kernel& kernel, Units& units) {
-    add_form(attention_of(kernel).scores, "FLASHLIGHT_ATTENTION({});\n", units);
+    const Product& scores = attention_of(kernel).scores;
+    const std::string element = text::type_name(scores.element);
+    add_form(scores, ("FLASHLIGHT_ATTENTION({}, " + element + ");\n").c_str(), units);
   }
 };
 

@@ -70,11 +70,11 @@ double bias_of(const Bias& bias, int64_t query, int64_t key) {
 }
 
 // Several heads side by side, queries from first to last, all arrays with rows of their own length.
-template <class T>
+template <class T, class Element = T>
 struct Case {
   fl::Attention<T> of;
   int64_t heads;
-  std::vector<T> q, k, v;
+  std::vector<Element> q, k, v;
 
   Case(int64_t heads, int64_t queries, int64_t keys, int64_t width, int64_t value_width,
        double scale)
@@ -82,15 +82,15 @@ struct Case {
            keys,
            width,
            value_width,
-           heads * width + 1,
+           heads * width + (sizeof(Element) == 2 ? 4 : 1),
            heads * width + 2,
            heads * value_width + 3,
            heads * value_width + 3,
            static_cast<T>(scale)},
         heads(heads),
-        q(normal_numbers<T>(queries * of.query_stride, 1)),
-        k(normal_numbers<T>(keys * of.key_stride, 2)),
-        v(normal_numbers<T>(keys * of.value_stride, 3)) {}
+        q(normal_numbers<Element>(queries * of.query_stride, 1)),
+        k(normal_numbers<Element>(keys * of.key_stride, 2)),
+        v(normal_numbers<Element>(keys * of.value_stride, 3)) {}
 
   template <class Bias>
   std::vector<double> expected(int64_t query, int64_t head, const Bias& bias) const {
@@ -120,11 +120,11 @@ struct Case {
 
   template <class Bias>
   void expect_right(const Bias& bias, int threads, double times = 4) const {
-    Guarded<T> y(of.queries, heads * of.value_width);
+    Guarded<Element> y(of.queries, heads * of.value_width);
     fl::run_team(threads, [&](const fl::Team& team) {
-      fl::attend_all(
+      fl::attend_all<T, Element>(
           team, of, heads,
-          [&](int64_t head) -> fl::Heads<T> {
+          [&](int64_t head) -> fl::Heads<Element> {
             return {q.data() + head * of.width, k.data() + head * of.width,
                     v.data() + head * of.value_width, y.data() + head * of.value_width};
           },
@@ -164,6 +164,37 @@ TEST_F(RuntimeAttention, HasEverySize) {
           wide.expect_right(bias, threads);
         }
       }
+}
+
+// The same of 16-bit floats, whose weights may be rounded as well.
+template <class Half>
+void expect_every_size_of() {
+  const int64_t widths[][2] = {{64, 64}, {40, 8}, {4, 5}, {2, 1}, {18, 33}};
+  const auto bias = [](int64_t query, int64_t key) {
+    return (query + key) % 5 == 1 ? -kInfinity : 0.1 * static_cast<double>((query * 3 + key) % 7);
+  };
+  for (const int64_t queries : {1, 5, 16, 17, 33, 70})
+    for (const int64_t keys : {1, 2, 77, 141, 300})
+      for (const auto& [width, value_width] : widths) {
+        const Case<float, Half> one(2, queries, keys, width, value_width, 0.3);
+        one.expect_right(fl::NoBias(), keys == 77 ? 3 : 1, 1);
+        one.expect_right(fl::Causal(), 1, 1);
+        if (keys > 2) one.expect_right(bias, 1, 1);
+      }
+}
+TEST_F(RuntimeAttention, HasEverySizeOf16Bits) {
+  expect_every_size_of<fl::bfloat16>();
+  expect_every_size_of<fl::float16>();
+}
+TEST_F(RuntimeAttention, CarriesNaNOf16Bits) {
+  Case<float, fl::bfloat16> one(1, 40, 201, 8, 20, 0.5);
+  one.q[static_cast<size_t>(7 * one.of.query_stride + 3)] = NAN;
+  one.expect_right(fl::NoBias(), 1, 1);
+  Case<float, fl::bfloat16> other(1, 40, 201, 8, 20, 0.5);
+  other.v[static_cast<size_t>(200 * other.of.value_stride + 3)] = INFINITY;
+  other.expect_right(fl::NoBias(), 1, 1);
+  const auto none = [](int64_t query, int64_t) { return query % 2 == 0 ? -kInfinity : 0.0; };
+  Case<float, fl::bfloat16>(1, 40, 9, 8, 20, 0.5).expect_right(none, 1, 1);
 }
 
 // Nothing of the other queries is touched.

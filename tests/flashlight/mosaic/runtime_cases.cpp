@@ -5,8 +5,9 @@
 namespace flashlight::mosaic::test {
 
 Tolerance tolerance_of(size_t bytes) {
-  const auto tolerance = composit::test::tolerance_of(bytes == 4 ? composit::DType::float32
-                                                                 : composit::DType::float64);
+  using composit::DType;
+  const DType dtype = bytes == 2 ? DType::bfloat16 : bytes == 4 ? DType::float32 : DType::float64;
+  const auto tolerance = composit::test::tolerance_of(dtype);
   return {tolerance.relative, tolerance.absolute};
 }
 

@@ -14,13 +14,14 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace flashlight::mosaic::test {
 
-// As tests that compare with torch have them (tests/agreement.h), for types of four or eight bytes:
-// of the number, and of the largest one. Apart, since its code must not be that of an instruction
-// set that may be absent.
+// As tests that compare with torch have them (tests/agreement.h), for types of two (bfloat16), four
+// or eight bytes: of the number, and of the largest one. Apart, since its code must not be that of
+// an instruction set that may be absent.
 struct Tolerance {
   double relative, absolute;
 };
@@ -56,7 +57,7 @@ std::vector<T> whole_numbers(int64_t count, unsigned seed) {
 template <class T>
 std::vector<T> normal_numbers(int64_t count, unsigned seed) {
   std::mt19937 random(seed);
-  std::normal_distribution<T> normal;
+  std::normal_distribution<std::conditional_t<sizeof(T) == 2, float, T>> normal;
   std::vector<T> numbers(static_cast<size_t>(count));
   for (T& number : numbers) number = normal(random);
   return numbers;
@@ -71,7 +72,7 @@ class Guarded {
         columns_(columns),
         pitch_(columns + gap),
         elements_(static_cast<size_t>(rows * pitch_ + 2 * kMargin),
-                  std::numeric_limits<T>::quiet_NaN()) {}
+                  static_cast<T>(std::numeric_limits<float>::quiet_NaN())) {}
 
   T* data() { return elements_.data() + kMargin; }
   int64_t pitch() const { return pitch_; }
@@ -101,7 +102,8 @@ class Guarded {
       }
     for (int64_t i = 0; i < static_cast<int64_t>(elements_.size()); ++i) {
       const int64_t row = (i - kMargin) / pitch_, column = (i - kMargin) % pitch_;
-      const T x = elements_[static_cast<size_t>(i)];
+      const auto x = static_cast<std::conditional_t<sizeof(T) == 2, float, T>>(
+          elements_[static_cast<size_t>(i)]);
       if (i < kMargin || row >= rows_ || column >= columns_) {
         if (!std::isnan(x)) return "stored outside, at " + std::to_string(i - kMargin);
         continue;
