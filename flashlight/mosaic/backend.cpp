@@ -31,12 +31,20 @@ Mosaic typed(const CompileOptions& options) {
   return typed;
 }
 
+composit::DType products_of(const Mosaic& options) {
+  for (const composit::DType one : {composit::DType::float32, composit::DType::bfloat16})
+    if (options.products == composit::name(one)) return one;
+  throw UserError("[mosaic] option 'products': expected float32 or bfloat16, received '" +
+                  options.products + "'");
+}
+
 PlanOptions planning_of(const Mosaic& options, const CompileOptions& all) {
   return {.name = all.name,
           .results = all.results,
           .freeze = options.freeze && all.may_prepare,
           .winograd = options.winograd,
           .strassen = options.strassen,
+          .products = products_of(options),
           .update_inputs = all.may_update,
           .choices = parse_choices(options.choices)};
 }

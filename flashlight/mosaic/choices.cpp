@@ -80,6 +80,9 @@ class Parser {
       choice.fuse = first == "fuse";
     else if (is({"split", "rows"}) || is({"split", "columns"}))
       choice.split_columns = words[1] == "columns";
+    else if (is({"float32"}) || is({"bfloat16"}))
+      choice.product =
+          first == "float32" ? composit::DType::float32 : composit::DType::bfloat16;
     else if (is({"new", "loops"}))
       choice.new_loops = true;
     else if (is({"one", "thread"}))
@@ -99,7 +102,8 @@ class Parser {
     else
       fail(
           "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, strassen NUMBER, "
-          "split rows, split columns, new loops, one thread, own place or at NUMBER",
+          "split rows, split columns, float32, bfloat16, new loops, one thread, own place or at "
+          "NUMBER",
           text);
   }
 
@@ -128,6 +132,7 @@ Choices::operator std::string() const {
     add_number("strassen", choice.strassen);
     if (choice.split_columns)
       words.emplace_back(*choice.split_columns ? "split columns" : "split rows");
+    if (choice.product) words.emplace_back(composit::name(*choice.product));
     add(choice.new_loops, "new loops");
     add(choice.one_thread, "one thread");
     add(choice.own_place, "own place");

@@ -5,7 +5,7 @@
 //                                         "relu: keep, apart 16\n"
 //                                         "add: layout NCHW -> N C/16 H W | 16c\n"
 //                                         "gelu: fuse   # whatever it costs\n"
-//                                         "linear_3: split columns\n"
+//                                         "linear_3: split columns, bfloat16\n"
 //                                         "softmax: one thread, own place, at 4096\n");
 //
 // A value stands for the kernel that writes it, too. Names do not change with what is chosen.
@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "composit/ir/dtype.h"
 #include "flashlight/mosaic/tile_schema.h"
 
 namespace flashlight::mosaic {
@@ -31,6 +32,8 @@ struct Choice {
   std::optional<int64_t> apart = {};  // elements behind each row that are nobody's
   std::optional<int> winograd = {};   // its convolution: pixels of a tile, 2 or 4; 0: directly
   std::optional<bool> strassen = {};  // its product: by Strassen's algorithm (1), or not (0)
+  // Its product of float32: of float32, or rounded to bfloat16.
+  std::optional<composit::DType> product = {};
   // Threads divide columns of its product ("split columns"), or rows of that or of its loops.
   std::optional<bool> split_columns = {};
   bool new_loops = false;              // its kernel does not go on with the loops before it

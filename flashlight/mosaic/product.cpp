@@ -226,7 +226,7 @@ std::optional<Product> product_of(const loops::Routine& routine, const loops::Ne
       !is_plain(sides->right, sides->right_domain, dtype))
     return std::nullopt;
   Product product;
-  product.element = product.weight = dtype;
+  product.element = product.operand = product.weight = dtype;
   product.accumulator = *accumulator;
   product.depthwise = is_depthwise(*sides);
   // Packing a matrix for one row takes longer than the product.

@@ -26,13 +26,16 @@ struct Product {
   AxisIds batch, rows, terms;
   std::optional<AxisId> columns;
   ValueId left = {}, right = {};  // values: what is read by rows, what is packed
-  // Dtypes of what is read by rows, of what is packed, and of the sums: float32 of 16-bit floats.
-  composit::DType element = {}, weight = {}, accumulator = {};
+  // Dtypes of what is read by rows, of what that is rounded to, of what is packed, and of the sums:
+  // float32 of 16-bit floats.
+  composit::DType element = {}, operand = {}, weight = {}, accumulator = {};
   composit::Affine left_at, right_at;  // numbers of their elements
   // Columns are channels that do not mix: the left side has them, too, side by side.
   bool depthwise = false;
 
-  bool has_one_dtype() const { return element == accumulator && weight == accumulator; }
+  bool has_one_dtype() const {
+    return element == accumulator && operand == accumulator && weight == accumulator;
+  }
   int64_t extent(AxisId axis) const { return statement.axes[axis].extent; }
   int64_t size(const AxisIds& axes) const;
   int64_t column_count() const { return columns ? extent(*columns) : 1; }

@@ -232,7 +232,8 @@ class GroupPacker {
   }
   bool parts_are_outside() const { return of_.columns.stride == 1; }
 
-  void pack(int64_t part, const From* from, const T* factors, int columns, T* to) const {
+  template <class Factor>
+  void pack(int64_t part, const From* from, const Factor* factors, int columns, T* to) const {
     const int64_t first = part % blocks_ * kBlock, segment = part / blocks_;
     const int64_t run = of_.terms[3].extent, end = std::min(first + kBlock, run);
     int64_t rest = segment;
@@ -259,7 +260,8 @@ class GroupPacker {
     transpose(reinterpret_cast<const uint32_t*>(from), of_.columns.stride / kGroup<T>, columns,
               groups, reinterpret_cast<uint32_t*>(to), kPanel<T>);
   }
-  void pack_term(const From* from, const T* factors, int columns, T* to) const {
+  template <class Factor>
+  void pack_term(const From* from, const Factor* factors, int columns, T* to) const {
     const int64_t stride = of_.columns.stride;
     for (int c = 0; c < columns; ++c) {
       const From x = from[c * stride];
@@ -279,9 +281,9 @@ using PackerOf = std::conditional_t<kGroup<T> == 1, Packer<T, From>, GroupPacker
 
 // Packs what starts at `from`, column c times factors[c] if there are any. The threads of the team
 // share the work; nobody waits.
-template <class T, class From>
+template <class T, class From, class Factor = T>
 void pack_panels(const Team& team, const Packing& of, const From* from, T* panels,
-                 const T* factors = nullptr) {
+                 const Factor* factors = nullptr) {
   const int64_t count = packed_terms<T>(of), all = (of.columns.extent + kPanel<T> - 1) / kPanel<T>;
   const detail::PackerOf<T, From> packer(of);
   const int64_t parts = packer.parts();

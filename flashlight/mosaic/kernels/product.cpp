@@ -128,7 +128,7 @@ std::string product_extents(const Product& product) {
   const std::string dtypes =
       product.has_one_dtype()
           ? ""
-          : fmt::format(" of {} x {}, summed in {}", composit::name(product.element),
+          : fmt::format(" of {} x {}, summed in {}", composit::name(product.operand),
                         composit::name(product.weight), composit::name(product.accumulator));
   return extents(product, product.rows) + " rows x " + panel_extents(product) + dtypes;
 }

@@ -150,8 +150,9 @@ Code ProductWriter::contraction(const std::string& function, bool fetches) {
   around.insert(around.end(), outer.begin(), outer.end());
   base += text::returned(flat_.address(product_.left, product_.left_at, around));
   const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
-  const std::string types =
-      type_ + (product_.has_one_dtype() ? "" : ", " + text::type_name(product_.element));
+  std::string types = type_;
+  if (!product_.has_one_dtype()) types += ", " + text::type_name(product_.element);
+  if (product_.operand != product_.element) types += ", " + text::type_name(product_.operand);
   code += text::call({.function = "fl::" + function + "<" + types + ">",
                       .arguments = {product_.batch.empty() ? "team" : "fl::Team::solo()", "of",
                                     text::Lambda{.head = "[&](" + unused + ")", .body = base},

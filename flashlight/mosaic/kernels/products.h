@@ -24,6 +24,7 @@ class Products {
 
  private:
   const ProductForm& form_of(const Product& product, bool known) const;
+  bool is_rounded(const Product& product, bool known) const;
   bool is_allowed(const ProductForm& form, const Choice& choice) const;
   void check_choice(const Product& product, bool known) const;
   bool by_columns(const ProductForm& form, const ProductData& data) const;
