@@ -1,6 +1,6 @@
 // A program of several translation units instantiates these templates in one of them, since that
 // takes a while. That unit says FLASHLIGHT_TILES(float) and, if it needs them,
-// FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float), FLASHLIGHT_DEPTHWISE(float) and
+// FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float, float), FLASHLIGHT_DEPTHWISE(float) and
 // FLASHLIGHT_ATTENTION(float, float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
 // FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16). All others define
 // FLASHLIGHT_TILES_ELSEWHERE before they include this.
@@ -37,10 +37,11 @@
   KIND template void fl::contract_strassen<T>(const Team&, const Contraction<T>&, BaseOf<T>,   \
                                               const T*, FinishOf<T>)
 
-#define FLASHLIGHT_DECLARE_WINOGRAD(KIND, OUT, T)                                             \
-  KIND template void fl::convolve_winograd<OUT, T>(const Team&, const Winograd<T>&, const T*, \
-                                                   const T*, FinishOf<T>);                    \
-  KIND template void fl::pack_winograd<OUT, T, T>(const Team&, const Packing&, const T*, T*,  \
+// Images and weights of type E.
+#define FLASHLIGHT_DECLARE_WINOGRAD(KIND, OUT, T, E)                                          \
+  KIND template void fl::convolve_winograd<OUT, T, E>(const Team&, const Winograd<T>&,        \
+                                                      const E*, const T*, FinishOf<T>);       \
+  KIND template void fl::pack_winograd<OUT, T, E>(const Team&, const Packing&, const E*, T*,  \
                                                   const T*)
 
 #define FLASHLIGHT_DECLARE_DEPTHWISE(KIND, T)                                                 \
@@ -60,10 +61,14 @@ FLASHLIGHT_DECLARE_PANELS_OF(extern, float, fl::float16);
 FLASHLIGHT_DECLARE_PANELS_OF(extern, float, fl::bfloat16);
 FLASHLIGHT_DECLARE_STRASSEN(extern, float);
 FLASHLIGHT_DECLARE_STRASSEN(extern, double);
-FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float);
-FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, double);
-FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float);
-FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, double);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float, float);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float, fl::float16);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float, fl::bfloat16);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, double, double);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float, float);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float, fl::float16);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float, fl::bfloat16);
+FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, double, double);
 FLASHLIGHT_DECLARE_DEPTHWISE(extern, float);
 FLASHLIGHT_DECLARE_DEPTHWISE(extern, double);
 FLASHLIGHT_DECLARE_ATTENTION(extern, float, float);
@@ -76,6 +81,6 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::bfloat16);
 #define FLASHLIGHT_TILES_OF(T, E, O) FLASHLIGHT_DECLARE_TILES_OF(, T, E, O)
 #define FLASHLIGHT_PANELS_OF(T, O) FLASHLIGHT_DECLARE_PANELS_OF(, T, O)
 #define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
-#define FLASHLIGHT_WINOGRAD(OUT, T) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T)
+#define FLASHLIGHT_WINOGRAD(OUT, T, E) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T, E)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)
 #define FLASHLIGHT_ATTENTION(T, E) FLASHLIGHT_DECLARE_ATTENTION(, T, E)

@@ -62,7 +62,7 @@ int64_t block_tiles(const Winograd<T>& of, int64_t tile_bytes, int64_t weight_by
   return std::min(most, std::max(least, kBlockBytes / tile_bytes / kMostRows * kMostRows));
 }
 
-template <int kOut, class T>
+template <int kOut, class T, class Element = T>
 class WinogradBlocks {
  public:
   static constexpr int kSide = kOut + 2, kPoints = kSide * kSide, kLanes = Vectors<T>::kLanes;
@@ -94,7 +94,7 @@ class WinogradBlocks {
            (of_.plain_weights ? kPoints * weight_plane_ : int64_t{0});
   }
 
-  void use(const T* x, const T* weights, T* memory) {
+  void use(const Element* x, const T* weights, T* memory) {
     x_ = x, weights_ = weights, input_ = memory;
     results_ = input_ + kPoints * input_plane_;
     transformed_ = results_ + kPoints * result_plane_;
@@ -108,7 +108,7 @@ class WinogradBlocks {
       const int64_t y = place / across_ * kOut - of_.top, x = place % across_ * kOut - of_.left;
       const Window at = {std::max<int64_t>(0, -y), std::min<int64_t>(kSide, of_.input_height - y),
                          std::max<int64_t>(0, -x), std::min<int64_t>(kSide, of_.input_width - x)};
-      const T* const from = x_ + image * of_.image_pitch;
+      const Element* const from = x_ + image * of_.image_pitch;
       transform_tile(from + (y * of_.row_pitch + x) * of_.pixel_pitch, at,
                      input_ + (tile - tiles.begin) * pitch_);
     }
@@ -147,7 +147,7 @@ class WinogradBlocks {
   }
 
   // The last vector overlaps the one before.
-  void transform_tile(const T* from, const Window& at, T* to) const {
+  void transform_tile(const Element* from, const Window& at, T* to) const {
     const bool whole = at.top == 0 && at.left == 0 && at.bottom == kSide && at.right == kSide;
     const int lanes = static_cast<int>(std::min<int64_t>(kLanes, of_.channels));
     alignas(kVectorBytes) T copy[kSide * kSide][kLanes];
@@ -164,26 +164,28 @@ class WinogradBlocks {
   }
 
   // Elements outside of the image stay zero.
-  void copy_window(const T* from, const Window& at, int lanes, T (*copy)[kLanes]) const {
+  void copy_window(const Element* from, const Window& at, int lanes, T (*copy)[kLanes]) const {
     for (int64_t i = at.top; i < at.bottom; ++i)
       for (int64_t j = at.left; j < at.right; ++j) {
-        const T* const pixel = from + (i * of_.row_pitch + j) * of_.pixel_pitch;
+        const Element* const pixel = from + (i * of_.row_pitch + j) * of_.pixel_pitch;
         T* const to = copy[i * kSide + j];
         if (lanes == kLanes)
-          std::memcpy(to, pixel, sizeof *copy);
+          store<T>(load_as<T>(pixel), to);
         else
           std::copy_n(pixel, lanes, to);
       }
   }
 
   // Not inlined, like its reverse: long, and slow to compile.
-  [[gnu::noinline]] void transform_lanes(const T* from, int64_t line, int64_t pixel, T* to) const {
+  template <class From>
+  [[gnu::noinline]] void transform_lanes(const From* from, int64_t line, int64_t pixel,
+                                         T* to) const {
     Vector<T> half[kSide][kSide];  // [x][point]
 #pragma GCC unroll 6
     for (int j = 0; j < kSide; ++j) {
       Vector<T> column[kSide];
 #pragma GCC unroll 6
-      for (int i = 0; i < kSide; ++i) column[i] = load(from + i * line + j * pixel);
+      for (int i = 0; i < kSide; ++i) column[i] = load_as<T>(from + i * line + j * pixel);
       Points<kOut, T>::input(column, half[j]);
     }
 #pragma GCC unroll 6
@@ -301,7 +303,8 @@ class WinogradBlocks {
   int64_t chunk_;                       // channels of plain weights that are transformed together
   // Elements from one point to the next.
   int64_t input_plane_, result_plane_, weight_plane_;
-  const T *x_ = nullptr, *weights_ = nullptr;
+  const Element* x_ = nullptr;
+  const T* weights_ = nullptr;
   T *input_ = nullptr, *results_ = nullptr, *transformed_ = nullptr;
 };
 
@@ -335,12 +338,13 @@ void pack_winograd(const Team& team, const Packing& of, const From* from, T* tra
 
 // finish(y, x, pixels, column, columns, sums) is called once for every run of pixels of a line and
 // panel of columns, as by `contract`: sums[i][c] belongs to pixel x + i, and column `column` + c.
-// There are at most kMostRows pixels; lines of all images are counted on. Nothing here waits.
+// There are at most kMostRows pixels; lines of all images are counted on. Nothing here waits. An
+// image of 16-bit floats is widened where it is transformed.
 // `memory` is this thread's; without, it is some that the thread keeps.
-template <int kOut, class T>
-void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
-                       T* memory, FinishOf<T> finish) {
-  detail::WinogradBlocks<kOut, T> blocks(of, team.threads());
+template <int kOut, class T, class Element>
+void convolve_winograd(const Team& team, const Winograd<T>& of, const Element* x,
+                       const T* weights, T* memory, FinishOf<T> finish) {
+  detail::WinogradBlocks<kOut, T, Element> blocks(of, team.threads());
   const bool by_rows = of.split == Split::rows;
   const int64_t all = (of.columns + kPanel<T> - 1) / kPanel<T>;
   const Part tiles = by_rows ? team.part(blocks.tiles()) : Part{0, blocks.tiles()};
@@ -360,9 +364,9 @@ void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, cons
     }
   }
 }
-template <int kOut, class T>
-void convolve_winograd(const Team& team, const Winograd<T>& of, const T* x, const T* weights,
-                       FinishOf<T> finish) {
+template <int kOut, class T, class Element>
+void convolve_winograd(const Team& team, const Winograd<T>& of, const Element* x,
+                       const T* weights, FinishOf<T> finish) {
   T* memory = detail::aligned_scratch<T, 9>(winograd_memory<kOut>(of, team.threads()));
   convolve_winograd<kOut>(team, of, x, weights, memory, finish);
 }

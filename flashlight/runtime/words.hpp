@@ -87,18 +87,36 @@ FLASHLIGHT_INLINE void add_products(Vector<float>& sum, const Group<bfloat16>& l
 
 // to[i] = from[i], rounded to nearest, ties to even. Subnormal numbers may become 0.
 FLASHLIGHT_INLINE void narrow(const float* from, int64_t count, bfloat16* to) {
-  int64_t i = 0;
 #if FLASHLIGHT_MULTIPLIES_BFLOAT16
   typedef uint16_t Half __attribute__((vector_size(32)));
-  for (; i + 16 <= count; i += 16) {
-    // Subnormal numbers are flushed by the instruction; they are rounded one by one.
-    const Vector<float> x = load(from + i);
-    Half bits;
-    asm("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(x));
-    std::memcpy(&to[i].bits, &bits, sizeof bits);
+  constexpr int64_t kLanes = 16;
+  if (count >= kLanes) {
+    // The last vector overlaps the one before.
+    for (int64_t i = 0; i < count; i += kLanes) {
+      const int64_t at = i + kLanes <= count ? i : count - kLanes;
+      const Vector<float> x = load(from + at);
+      Half bits;
+      asm("vcvtneps2bf16 %1, %0" : "=v"(bits) : "v"(x));
+      std::memcpy(&to[at].bits, &bits, sizeof bits);
+    }
+    return;
   }
 #endif
-  for (; i < count; ++i) to[i] = from[i];
+  for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+// to[i] = from[i], without a call of a function for a few of them.
+template <class T>
+FLASHLIGHT_INLINE void copy(const T* from, int64_t count, T* to) {
+  constexpr int64_t kBlock = 16;
+  if (count < kBlock) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  for (int64_t i = 0; i < count; i += kBlock) {
+    const int64_t at = i + kBlock <= count ? i : count - kBlock;
+    std::memcpy(static_cast<void*>(to + at), from + at, kBlock * sizeof *from);
+  }
 }
 
 // to[i] = from[i * step], rounded to Operand, as To.
@@ -108,7 +126,7 @@ FLASHLIGHT_INLINE void convert(const From* from, int64_t step, int64_t count, To
     widen(from, step, count, to);
   } else if constexpr (std::is_same_v<Operand, From>) {
     if (step == 1) {
-      std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof *from);
+      copy(from, count, to);
     } else {
       for (int64_t i = 0; i < count; ++i) to[i] = from[i * step];
     }

@@ -138,8 +138,8 @@ struct AttentionForm {
 
   static void add_units(const Plan&, const Kernel& kernel, Units& units) {
     const Product& scores = attention_of(kernel).scores;
-    const std::string element = text::type_name(scores.element);
-    add_form(scores, ("FLASHLIGHT_ATTENTION({}, " + element + ");\n").c_str(), units);
+    if (!scores.has_one_dtype()) add_tiles(scores, units);
+    add_form(scores, "FLASHLIGHT_ATTENTION({0}, {1});\n", units);
   }
 };
 

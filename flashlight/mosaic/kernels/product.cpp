@@ -68,7 +68,9 @@ struct DirectForm {
     return writer.text(product.terms.size() > 1 ? "convolution" : "product", body, fetches);
   }
   static bool applies(const Product& product, bool) { return !product.depthwise; }
-  static double time(const Product&) { return 1; }
+  static double time(const Product& product) {
+    return product.operand == composit::DType::bfloat16 ? kTimeOfBfloat16 : 1;
+  }
   static bool by_columns(const Plan& plan, const ProductData& data) {
     return shares_columns(plan, data, kFewRows);
   }
@@ -147,9 +149,10 @@ void add_tiles(const Product& product, Units& units) {
 }
 
 void add_form(const Product& product, const char* statements, Units& units) {
-  add_tiles(product, units);
   const std::string type = sum_type(product);
-  units["forms_" + type].insert(fmt::format(fmt::runtime(statements), type));
+  units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
+  units["forms_" + type].insert(
+      fmt::format(fmt::runtime(statements), type, text::type_name(product.element)));
 }
 
 const ProductData* product_data(const Kernel& kernel) {

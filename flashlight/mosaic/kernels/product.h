@@ -25,11 +25,14 @@ struct ProductForm {
   int pixels = 0;  // see ProductData
   // True if the algorithm can compute the product. `known`: its right side is known beforehand.
   bool (*applies)(const Product& product, bool known);
-  // The time that it takes, in units of the time of register tiles; measured.
+  // The time that it takes, in units of the time of register tiles of float32; measured.
   double (*time)(const Product& product);
   // True if threads should divide columns rather than rows; none: they cannot.
   bool (*by_columns)(const Plan& plan, const ProductData& data) = nullptr;
 };
+
+// The time of register tiles of bfloat16, with the processor's instruction.
+inline constexpr double kTimeOfBfloat16 = 0.57;
 
 extern const ProductForm kDirectProduct, kDepthwiseProduct, kSmallTilesOfWinograd,
     kLargeTilesOfWinograd, kHalvesOfStrassen;
@@ -55,12 +58,12 @@ std::string product_extents(const Product& product);
 std::string panel_extents(const Product& product);
 // The type of its sums, as C++.
 std::string sum_type(const Product& product);
-// Tiles for its types; and what a form of one type builds on them: "FLASHLIGHT_STRASSEN({0});\n",
-// {0} being the type.
+// Tiles for its types; and what a form builds on tiles of its sums' type:
+// "FLASHLIGHT_WINOGRAD(2, {0}, {1});\n", {0} being that type, {1} the one of what it reads by rows.
 void add_tiles(const Product& product, Units& units);
 void add_form(const Product& product, const char* statements, Units& units);
 inline constexpr const char* kWinogradStatements =
-    "FLASHLIGHT_WINOGRAD(2, {0});\nFLASHLIGHT_WINOGRAD(4, {0});\n";
+    "FLASHLIGHT_WINOGRAD(2, {0}, {1});\nFLASHLIGHT_WINOGRAD(4, {0}, {1});\n";
 
 // The data of a kernel that computes a product, by any algorithm; nullptr for others.
 const ProductData* product_data(const Kernel& kernel);

@@ -40,6 +40,8 @@ void Products::add(StepId step, Product product) {
   const ProductForm& form = form_of(product, known);
   const bool plain = form.pixels > 0 && has_large_weights(product, form.pixels);
   const int packed_for = plain ? 0 : form.pixels;
+  // Transformed weights are of the sums' type.
+  if (form.pixels > 0) product.weight = product.accumulator;
   const std::string key = packing_key(product) + (factor ? "*" + std::to_string(*factor) : "") +
                           "w" + std::to_string(packed_for) +
                           std::string(composit::name(product.weight));
@@ -91,8 +93,6 @@ const ProductForm& Products::form_of(const Product& product, bool known) const {
 // True if it is to be computed of bfloat16. Another algorithm may take less time in float32, whose
 // errors are smaller as well.
 bool Products::is_rounded(const Product& product, bool known) const {
-  // The time of register tiles in units of those of float32, as measured.
-  constexpr double kTime = 0.57;
   const ValueId result = value_of(product.statement.stores[0]);
   const std::optional<composit::DType> choice = choice_of(plan_, result).product;
   const bool can_be = product.has_one_dtype() && !product.depthwise &&
@@ -100,7 +100,7 @@ bool Products::is_rounded(const Product& product, bool known) const {
   if (choice == composit::DType::bfloat16 && !can_be)
     refuse_choice(plan_, result, "cannot be a product of bfloat16: it is none of float32 by tiles");
   if (!can_be || choice.value_or(options_.products) != composit::DType::bfloat16) return false;
-  return choice || form_of(product, known).time(product) > kTime;
+  return choice || form_of(product, known).time(product) > kTimeOfBfloat16;
 }
 
 // A choice decides about its algorithm; the options about all others.

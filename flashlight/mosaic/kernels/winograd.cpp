@@ -66,7 +66,7 @@ struct WinogradForm {
   }
 
   static bool applies(const Product& product, bool known) {
-    return known && product.has_one_dtype() && is_3x3(product);
+    return known && product.element == product.operand && is_3x3(product);
   }
   static bool by_columns(const Plan&, const ProductData& data) {
     return data.product.size(data.product.rows) < kFewPixels;
@@ -74,7 +74,7 @@ struct WinogradForm {
   // F(4x4) pays where there are many pixels; F(2x2), which reads more weights, as long as there
   // are more than a few.
   static double small_time(const Product& product) {
-    return has_many_channels(product) && least_side(product) >= 7 ? 0.6 : 1.1;
+    return has_many_channels(product) && least_side(product) >= 7 ? 0.55 : 1.1;
   }
   static double large_time(const Product& product) {
     return has_many_channels(product) && least_side(product) >= 28 ? 0.5 : 1.1;
