@@ -162,7 +162,9 @@ Statement without_unused_place(Statement statement) {
   if (statement.init.size() != 2 || statement.stores.size() != 1) return statement;
   if (composit::depends_on(statement.stores[0].value, ExprKind::accumulator, 1)) return statement;
   const composit::DType dtype = statement.body[0].dtype();
-  if (dtype != composit::DType::float32 && dtype != composit::DType::float64) return statement;
+  if (dtype != composit::DType::float32 && dtype != composit::DType::float64 &&
+      !composit::is_half(dtype))
+    return statement;
   std::vector<Expr> left, right;
   for (size_t i = 0; i < 2; ++i) {
     left.push_back(Expr::left(i, statement.body[i].dtype()));

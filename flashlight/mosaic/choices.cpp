@@ -81,8 +81,7 @@ class Parser {
     else if (is({"split", "rows"}) || is({"split", "columns"}))
       choice.split_columns = words[1] == "columns";
     else if (is({"float32"}) || is({"bfloat16"}))
-      choice.product =
-          first == "float32" ? composit::DType::float32 : composit::DType::bfloat16;
+      choice.product = first == "float32" ? composit::DType::float32 : composit::DType::bfloat16;
     else if (is({"new", "loops"}))
       choice.new_loops = true;
     else if (is({"one", "thread"}))

@@ -100,8 +100,8 @@ struct PlanOptions {
   // If true, products of matrices may be computed by Strassen's algorithm, whose rounding errors
   // differ as well.
   bool strassen = true;
-  // What products of float32 are computed of: float32, or bfloat16, to which both sides are rounded.
-  // A product that another algorithm computes as fast in float32 stays one of float32.
+  // What products of float32 are computed of: float32, or bfloat16, to which both sides are
+  // rounded. A product that another algorithm computes as fast in float32 stays one of float32.
   composit::DType products = composit::DType::float32;
   // Weights of one convolution, transformed beforehand, take so much at most. Larger ones are
   // transformed in each call, 4/9 (F(2x2)) to 1/4 (F(4x4)) as large: Stable Diffusion's UNet

@@ -230,7 +230,7 @@ Code NestWriter::reduction() {
   const AxisIds reduced = axes_of(AxisKind::reduction);
   if (function && wants_reduction_outside(statement_) && !rest_.empty()) {
     const int64_t extent = statement_.axes[rest_.back()].extent;
-    const bool plain = is_accumulator(statement_.stores[0].value);
+    const bool plain = accumulates_in_result();
     const bool fits = extent <= kMaxStackElements && !is_named(extent);
     if (plain || fits) return reduction_outside();
   }
@@ -327,6 +327,12 @@ Code NestWriter::folded(const std::string& function) {
   return loops(rest_, {}, std::move(code));
 }
 
+// 16-bit floats in memory would be rounded at each point.
+bool NestWriter::accumulates_in_result() const {
+  const Store& first = statement_.stores[0];
+  return is_accumulator(first.value) && !composit::is_half(context_.type(value_of(first)).dtype);
+}
+
 // Runs the reduction outside of the last parallel axis, which is contiguous in memory.
 Code NestWriter::reduction_outside() {
   const AxisId inner = rest_.back();
@@ -336,7 +342,7 @@ Code NestWriter::reduction_outside() {
   name_axes(reduced);
   name_axis(inner);
   const Store& first = statement_.stores[0];
-  const bool plain = statement_.stores.size() == 1 && is_accumulator(first.value);
+  const bool plain = statement_.stores.size() == 1 && accumulates_in_result();
   Element element;
   Code code;
   if (plain) {
@@ -350,7 +356,7 @@ Code NestWriter::reduction_outside() {
   } else {
     const std::string name = accumulator_name(0);
     element = {name, {leaves_.axes[inner]}};
-    code += declaration(type_name(statement_.init[0].dtype()),
+    code += declaration(compute_type_name(statement_.init[0].dtype()),
                         name + "[" + open_number(statement_.axes[inner].extent) + "]");
   }
   leaves_.accumulators = {element};

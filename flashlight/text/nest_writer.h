@@ -58,6 +58,7 @@ class NestWriter {
   Code reduction();
   Code folded(const std::string& function);
   Call fold_call(const std::string& function);
+  bool accumulates_in_result() const;
   Code reduction_outside();
   Code accumulated();
   Code product(Contraction contraction);

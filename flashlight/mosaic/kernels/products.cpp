@@ -100,7 +100,10 @@ bool Products::is_rounded(const Product& product, bool known) const {
   if (choice == composit::DType::bfloat16 && !can_be)
     refuse_choice(plan_, result, "cannot be a product of bfloat16: it is none of float32 by tiles");
   if (!can_be || choice.value_or(options_.products) != composit::DType::bfloat16) return false;
-  return choice || form_of(product, known).time(product) > kTimeOfBfloat16;
+  // Rows of windows are rounded one by one, each of their pixels again for every window.
+  constexpr int64_t kLeastRun = 64;
+  const bool pays = product.terms.size() < 2 || product.extent(product.terms.back()) >= kLeastRun;
+  return choice || (pays && form_of(product, known).time(product) > kTimeOfBfloat16);
 }
 
 // A choice decides about its algorithm; the options about all others.
