@@ -107,6 +107,8 @@ class Planner {
         refuse_choice(plan_, value, "is no result of a convolution");
       if (choice.strassen && !is_written_by(is_product))
         refuse_choice(plan_, value, "is no result of a product");
+      if (choice.product && !is_written_by(is_product))
+        refuse_choice(plan_, value, "is no result of a product");
       if ((choice.new_loops || choice.one_thread) && !is_written_by(is_loops))
         refuse_choice(plan_, value, "is not written by a kernel of loops");
       if (choice.split_columns) check_split(value, *choice.split_columns);

@@ -1,6 +1,8 @@
 // Products of 16-bit floats as tiles: their sums are of float32, and rounded once.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "composit/eval/evaluate.h"
 #include "composit/ops/native.h"
 #include "tests/agreement.h"
@@ -102,6 +104,96 @@ TEST(MosaicHalfProducts, round_sums_once) {
     const Array received = test::compiled(one.graph, one.values)(one.values)[0];
     EXPECT_EQ(elements<double>(received), elements<double>(expected)) << name(dtype);
   }
+}
+
+// Ones, of which bfloat16 counts no more than 256 and float16 no more than 2048: in lanes, over
+// rows, and as an average.
+TEST(MosaicHalfProducts, sums_are_kept_in_float32) {
+  for (const DType dtype : kHalves)
+    for (const bool rows : {false, true}) {
+      const LazyTensor x = given("x", rows ? Dims{4096, 40} : Dims{40, 4096}, 1, dtype);
+      Case one = case_of("", {sum(x, Ints{rows ? 0 : 1}), mean(x, Ints{rows ? 0 : 1})});
+      const std::vector<double> ones(40 * 4096, 1.0);
+      one.values[0] = array_of(one.graph.inputs()[0].type(), ones);
+      const std::vector<Array> received = test::compiled(one.graph, one.values)(one.values);
+      EXPECT_EQ(elements<double>(received[0]), std::vector<double>(40, 4096.0)) << name(dtype);
+      EXPECT_EQ(elements<double>(received[1]), std::vector<double>(40, 1.0)) << name(dtype);
+    }
+}
+
+// What is fused behind a product, a norm and a pooling are nearer to float64 than a program that
+// rounds each of its results.
+TEST(MosaicHalfProducts, fused_operations_round_once) {
+  const auto layers = [](DType dtype) {
+    const LazyTensor x = to(given("x", {9, 67}, 1, DType::bfloat16), dtype);
+    const LazyTensor w = to(weight("w", {33, 67}, 0.1, DType::bfloat16), dtype),
+                     b = to(weight("b", {33}, 0.3, DType::bfloat16), dtype);
+    const LazyTensor y = apply_one("aten::linear", {x, w, b}), z = y * sigmoid(y) + y;
+    return case_of("", {to(z - mean(z, Ints{1}, true), DType::float64)});
+  };
+  const Case half = layers(DType::bfloat16), exact = layers(DType::float64);
+  const auto expected = elements<double>(evaluate(exact.graph, exact.values)[0]);
+  const auto error = [&](const Array& array) {
+    const auto received = elements<double>(array);
+    double sum = 0;
+    for (size_t i = 0; i < expected.size(); ++i) sum += std::pow(received[i] - expected[i], 2);
+    return std::sqrt(sum / static_cast<double>(expected.size()));
+  };
+  EXPECT_LT(error(test::compiled(half.graph, half.values)(half.values)[0]),
+            error(evaluate(half.graph, half.values)[0]));
+}
+
+// A program that rounds by itself is rounded there, whatever is fused.
+TEST(MosaicHalfProducts, casts_round) {
+  const LazyTensor x = given("x", {5, 70});
+  const Case one = case_of("", {x - to(to(x, DType::bfloat16), DType::float32)});
+  EXPECT_EQ(elements<double>(test::compiled(one.graph, one.values)(one.values)[0]),
+            elements<double>(evaluate(one.graph, one.values)[0]));
+}
+
+TEST(MosaicHalfProducts, attention_is_one_kernel) {
+  for (const DType dtype : kHalves) {
+    const LazyTensor q = given("q", {2, 70, 32}, 1, dtype), k = given("k", {2, 90, 32}, 1, dtype);
+    const Plan plan =
+        plan_of(case_of("", {matmul(softmax(matmul(q, transpose(k, 1, 2)) * 0.25, -1), k)}).graph);
+    EXPECT_THAT(print(plan), HasSubstr("attention_2x70x90x32"));
+  }
+}
+
+// Products of float32 as products of bfloat16, of all layers or of one: to the errors of bfloat16.
+TEST(MosaicHalfProducts, of_float32_by_choice) {
+  const LazyTensor x = given("x", {35, 64});
+  Case one = case_of("", {relu(test::linear(relu(test::linear(x, "v", 96)), "w", 40))});
+  const auto planned = [&](const PlanOptions& options) {
+    return print(plan_of(one.graph, options));
+  };
+  const auto count_of = [](const std::string& text) {
+    const std::string words = "of bfloat16 x bfloat16, summed in float32";
+    int found = 0;
+    for (size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count_of(planned({})), 0);
+  EXPECT_EQ(count_of(planned({.products = DType::bfloat16})), 2);
+  EXPECT_EQ(count_of(planned({.choices = parse_choices("relu: bfloat16")})), 1);
+  EXPECT_EQ(
+      count_of(planned({.products = DType::bfloat16, .choices = parse_choices("relu: float32")})),
+      1);
+  const Array expected = evaluate(one.graph, one.values)[0];
+  const Array received =
+      test::compiled(one.graph, one.values, {.products = DType::bfloat16})(one.values)[0];
+  const auto a = elements<double>(expected), b = elements<double>(received);
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(a[i]));
+    error = std::max(error, std::abs(a[i] - b[i]));
+  }
+  EXPECT_GT(error, 1e-5 * largest);  // it was rounded
+  EXPECT_LT(error, 0x1p-6 * largest);
+  EXPECT_THAT(
+      [&] { plan_of(case_of("", {relu(x)}).graph, {.choices = parse_choices("relu: bfloat16")}); },
+      testing::ThrowsMessage<UserError>(HasSubstr("relu")));
 }
 
 TEST(MosaicHalfProducts, are_recognised_with_their_dtypes) {
