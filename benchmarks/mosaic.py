@@ -41,6 +41,7 @@ HERE = ROOT / "benchmarks/mosaic"
 FILES = ROOT / "build/mosaic"
 RESULTS = ROOT / "benchmarks/results"
 OURS = "mosaic"
+NAME = "mosaic"  # of the files of results
 DISTURBED = 0.05  # others' share of the time of one core
 MOST = 4  # times as many rounds as should count
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -192,11 +193,13 @@ def error_of(results, reference):
 
 def command_of(engine, case, threads, options):
     capture = FILES / case.name
-    if engine == OURS:
-        return [options.build / "benchmarks/bench_mosaic", "--serve", capture, threads]
+    if engine.startswith(OURS):  # mosaic, or mosaic_float32 beside other formats
+        products = [] if engine != OURS else options.format[1:]
+        return [options.build / "benchmarks/bench_mosaic", "--serve", capture, threads, *products]
     if engine == "libtorch":
         return [options.build / "benchmarks/mosaic_eager", "--serve", case.name, threads]
-    return [options.peers, HERE / "peers.py", "--serve", engine, case.model, capture, onnx_of(case), threads]
+    return [options.peers, HERE / "peers.py", "--serve", engine, case.model, capture, onnx_of(case), threads,
+            *options.format[:1]]
 
 
 def onnx_of(case):
@@ -281,7 +284,7 @@ class Contest:
 
     def ratio(self, which, times):
         """Ours by the fastest peer's, and that peer; None where one of them could not be measured."""
-        peers = {times[engine][which]: engine for engine in times if engine != OURS}
+        peers = {times[engine][which]: engine for engine in times if not engine.startswith(OURS)}
         if not peers or OURS not in times or len(times) < len(self.turns):
             return None
         return times[OURS][which] / min(peers), peers[min(peers)]
@@ -361,7 +364,7 @@ def arguments():
     parser.add_argument("--only", action="append", choices=[case.name for case in CASES], help="may be repeated")
     parser.add_argument("--threads", action="append", type=int, help="may be repeated; else one, and one per core")
     parser.add_argument("--rounds", type=int, default=5, help=f"that count; at most {MOST} times as many are run")
-    parser.add_argument("--engines", type=lambda text: text.split(","), default=ENGINES)
+    parser.add_argument("--engines", type=lambda text: text.split(","), default=None)
     parser.add_argument("--append", action="store_true", help="other cases in the results stay")
     parser.add_argument("--memory", action="store_true", help="what stays of a model when its capture is released")
     parser.add_argument("--kernels", action="store_true", help="each model's kernels beside what the machine allows")
@@ -384,7 +387,7 @@ def cpu_model():
 def results_before(options):
     """The results that --append adds to, without contests: of this machine and these versions."""
     results = {"cpu": cpu_model(), "versions": versions(options), "contests": []}
-    file = RESULTS / "mosaic.json"
+    file = RESULTS / f"{NAME}.json"
     if not options.append or not file.exists():
         return results
     before = json.loads(file.read_text())
@@ -403,12 +406,14 @@ def save(results, contests):
     all = {(raw["case"], raw["threads"]): raw for raw in results["contests"]} | now
     results["contests"] = sorted(all.values(), key=lambda raw: (order.get(raw["case"], len(order)), -raw["threads"]))
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "mosaic.json").write_text(json.dumps(results, indent=1) + "\n")
-    plot(results, RESULTS / "mosaic.svg")
+    (RESULTS / f"{NAME}.json").write_text(json.dumps(results, indent=1) + "\n")
+    plot(results, RESULTS / f"{NAME}.svg")
 
 
-def main():
+def main(format=()):
     options = arguments()
+    options.engines = options.engines or ENGINES
+    options.format = list(format)  # what others, and ours, compute in: see formats.py
     cases = [case for case in CASES if not options.only or case.name in options.only]
     if options.memory:
         return measure_memory(cases, options)

@@ -1,6 +1,7 @@
 // The mosaic backend, as `./dev bench mosaic` measures it.
 //
-//   bench_mosaic --serve CAPTURE THREADS    compiles a saved capture and does as serve.h says
+//   bench_mosaic --serve CAPTURE THREADS [PRODUCTS]  compiles a saved capture, products of float32
+//                                           as the option says, and does as serve.h says
 //   bench_mosaic --machine THREADS          an answer for each line: what the machine can do now
 //   bench_mosaic --kernels CAPTURE THREADS  the time of each kernel, and what the machine can do
 //   bench_mosaic --memory CAPTURE           bytes of a model that was compiled and called, when its
@@ -132,7 +133,7 @@ benchmarks::Results results_of(const composit::SavedCapture& capture, const Comp
   return results;
 }
 
-void serve_capture(const std::string& folder, int threads) {
+void serve_capture(const std::string& folder, int threads, const std::string& products) {
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
   touch(values.weights);
@@ -140,7 +141,7 @@ void serve_capture(const std::string& folder, int threads) {
   const double compile_seconds = benchmarks::seconds([&] {
     made.emplace_back(flashlight::mosaic::backend()
                           .compile(capture.graph, {.name = "model",
-                                                   .options = {{"threads", threads}},
+                                                   .options = {{"threads", threads}, {"products", products}},
                                                    .may_prepare = true,
                                                    .may_update = true})
                           ->prepare(values.weights));
@@ -259,7 +260,8 @@ void serve_machine(int threads) {
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   try {
-    if (command == "--serve" && argc == 4) return serve_capture(argv[2], std::atoi(argv[3])), 0;
+    if (command == "--serve" && (argc == 4 || argc == 5))
+      return serve_capture(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "float32"), 0;
     if (command == "--kernels" && argc == 4) return measure_kernels(argv[2], std::atoi(argv[3])), 0;
     if (command == "--memory" && argc == 3) return measure_memory(argv[2]), 0;
     if (command == "--machine" && argc == 3) return serve_machine(std::atoi(argv[2])), 0;
@@ -268,7 +270,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::fputs(
-      "usage: bench_mosaic --serve CAPTURE THREADS | --machine THREADS | --kernels CAPTURE THREADS "
+      "usage: bench_mosaic --serve CAPTURE THREADS [PRODUCTS] | --machine THREADS | --kernels CAPTURE THREADS "
       "| "
       "--memory CAPTURE\n",
       stderr);

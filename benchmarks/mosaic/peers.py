@@ -1,9 +1,9 @@
 """One engine that mosaic is compared with, as a process: what ./dev bench mosaic starts in build/peers.
 
     peers.py --export MODEL CAPTURE FILE.onnx          the original with the capture's weights, for the others
-    peers.py --serve ENGINE MODEL CAPTURE ONNX THREADS   does as benchmarks/mosaic/serve.h says
+    peers.py --serve ENGINE MODEL CAPTURE ONNX THREADS [FORMAT]   does as benchmarks/mosaic/serve.h says
 
-All compute in float32, on tensors that stay where they are from call to call.
+All compute in float32, or in FORMAT (bf16) where they can, on tensors that stay where they are from call to call.
 """
 
 import json
@@ -17,6 +17,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 warnings.filterwarnings("ignore")
 
 
+FORMAT = "f32"
 SEED = 67280421310721  # flashlight::package::kDefaultSeed
 
 
@@ -41,7 +42,7 @@ def openvino(model, capture, onnx, threads):
     import openvino as ov
 
     settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
-                "INFERENCE_PRECISION_HINT": "f32"}
+                "INFERENCE_PRECISION_HINT": FORMAT}
     request = ov.Core().compile_model(onnx, "CPU", settings).create_infer_request()
     for i, array in enumerate(example_inputs(capture)):
         request.set_input_tensor(i, ov.Tensor(array))
@@ -115,8 +116,13 @@ def torch_compile(model, capture, onnx, threads, mode=None):
     torch._inductor.config.freezing = True
     compiled = torch.compile(models.load(model, capture), mode=mode, dynamic=False)
     inputs = [torch.from_numpy(array) for array in example_inputs(capture)]
-    run = torch.no_grad()(lambda: compiled(*inputs))
-    return run, lambda: named(tensor.numpy() for tensor in run())
+
+    @torch.no_grad()
+    def run():
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=FORMAT == "bf16"):
+            return compiled(*inputs)
+
+    return run, lambda: named(tensor.float().numpy() for tensor in run())
 
 
 def torch_compile_autotuned(*arguments):
@@ -164,7 +170,8 @@ def main():
         model, capture, onnx = arguments
         export(model, Path(capture), Path(onnx))
     else:
-        engine, model, capture, onnx, threads = arguments
+        engine, model, capture, onnx, threads, *format = arguments
+        globals()["FORMAT"] = format[0] if format else FORMAT
         serve(engine, model, Path(capture), onnx, int(threads))
 
 
