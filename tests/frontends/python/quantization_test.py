@@ -1,0 +1,110 @@
+"""Quantized numbers: composit's definitions are torch's operators, bit by bit."""
+
+import unittest
+
+import no_looks  # noqa: F401  before flashlight
+import numpy
+import torch
+import torch.ao.quantization.fx._decomposed  # noqa: F401  registers the operators
+
+import composit
+
+TORCH = torch.ops.quantized_decomposed
+NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int8: "int8", torch.uint8: "uint8",
+         torch.int32: "int32", torch.int64: "int64"}
+
+
+def literal(value):
+    return NAMES[value] if isinstance(value, torch.dtype) else repr(value)
+
+
+def type_text(tensor):
+    return f"{NAMES[tensor.dtype]}{list(tensor.shape)}"
+
+
+def composit_results(operator, results, arguments, keywords):
+    """Values of one call by composit's definition. `results`: torch's, whose types the node has."""
+    schema = operator._schema
+    tensors = [x for x in arguments if isinstance(x, torch.Tensor)]
+    numbers = iter(range(len(tensors)))
+    texts, attributes = [], []
+    for argument, value in zip(schema.arguments, arguments):
+        if isinstance(value, torch.Tensor):
+            texts.append(f"%x{next(numbers)}")
+        elif "Tensor" in str(argument.type):
+            texts.append("none")
+        else:
+            attributes.append(f"{argument.name}={literal(value)}")
+    texts += attributes + [f"{key}={literal(value)}" for key, value in keywords.items()]
+    outputs = ", ".join(f"%y{i}" for i in range(len(results)))
+    types = ", ".join(map(type_text, results))
+    inputs = ", ".join(f"%x{i}: {type_text(x)}" for i, x in enumerate(tensors))
+    name = operator.name().replace(".default", "")
+    text = f"graph({inputs}) {{\n  {outputs}: {types} = {name}({', '.join(texts)})\n  return {outputs}\n}}\n"
+    return composit.parse(text).evaluate([x.numpy() for x in tensors])
+
+
+class QuantizationTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+
+    def agree(self, name, *arguments, **keywords):
+        operator = getattr(TORCH, name.split(".")[0])
+        overload = getattr(operator, name.split(".")[1] if "." in name else "default")
+        expected = overload(*arguments, **keywords)
+        expected = list(expected) if isinstance(expected, tuple) else [expected]
+        received = composit_results(overload, expected, arguments, keywords)
+        for ours, theirs in zip(received, expected, strict=True):
+            numpy.testing.assert_array_equal(ours, theirs.numpy(), err_msg=name, strict=True)
+
+    def test_per_tensor(self):
+        x = torch.randn(64, 33) * 3
+        for dtype, low, high, zero in ((torch.int8, -128, 127, 3), (torch.uint8, 0, 255, 128),
+                                       (torch.int8, -127, 127, 0)):
+            q = TORCH.quantize_per_tensor(x, 0.0217, zero, low, high, dtype)
+            self.agree("quantize_per_tensor", x, 0.0217, zero, low, high, dtype)
+            self.agree("dequantize_per_tensor", q, 0.0217, zero, low, high, dtype)
+            scale, point = torch.tensor([0.0217], dtype=torch.float64), torch.tensor([zero])
+            self.agree("quantize_per_tensor.tensor", x, scale, point, low, high, dtype)
+            self.agree("dequantize_per_tensor.tensor", q, scale, point, low, high, dtype)
+            for chosen in ("choose_qparams.tensor", "choose_qparams_symmetric.tensor"):
+                self.agree(chosen, x, low, high, 1e-5, dtype)
+                self.agree(chosen, x.abs() + 1, low, high, 1e-5, dtype)
+                self.agree(chosen, x * 0, low, high, 1e-5, dtype)
+
+    def test_per_channel(self):
+        x = torch.randn(16, 24) * 2
+        for axis in (0, 1):
+            scales, zeros = torch.rand(x.shape[axis]) * 0.02 + 0.01, torch.randint(-9, 9, [x.shape[axis]])
+            q = TORCH.quantize_per_channel(x, scales, zeros, axis, -128, 127, torch.int8)
+            self.agree("quantize_per_channel", x, scales, zeros, axis, -128, 127, torch.int8)
+            self.agree("dequantize_per_channel", q, scales, zeros, axis, -128, 127, torch.int8)
+            self.agree("dequantize_per_channel", q, scales, None, axis, -128, 127, torch.int8)
+            double = scales.double()
+            self.agree("quantize_per_channel", x, double, zeros, axis, -128, 127, torch.int8)
+            self.agree("dequantize_per_channel", q, double, zeros, axis, -128, 127, torch.int8)
+
+    def test_per_group(self):
+        x = torch.randn(16, 96) * 2
+        for group in (2, 32, 96):
+            scales = torch.rand(16, 96 // group) * 0.2 + 0.1
+            zeros = torch.randint(-3, 3, scales.shape, dtype=torch.int32)
+            q = TORCH.quantize_per_channel_group(x, scales, zeros, -8, 7, torch.int8, group)
+            self.agree("quantize_per_channel_group", x, scales, zeros, -8, 7, torch.int8, group)
+            self.agree("dequantize_per_channel_group", q, scales, zeros, -8, 7, torch.int8, group, torch.float32)
+            self.agree("dequantize_per_channel_group", q, scales, None, -8, 7, torch.int8, group, torch.float32)
+
+    def test_per_token(self):
+        x = torch.randn(3, 5, 40)
+        x[0, 0] = 0
+        for chosen in ("choose_qparams_per_token", "choose_qparams_per_token_asymmetric"):
+            self.agree(chosen, x, torch.int8)
+            self.agree(chosen, x.abs() + 1, torch.int8)
+            scales, zeros = getattr(TORCH, chosen)(x, torch.int8)
+            q = TORCH.quantize_per_token(x, scales, zeros, -128, 127, torch.int8)
+            self.agree("quantize_per_token", x, scales, zeros, -128, 127, torch.int8)
+            self.agree("dequantize_per_token", q, scales, zeros, -128, 127, torch.int8, torch.float32)
+
+
+if __name__ == "__main__":
+    unittest.main()
