@@ -36,6 +36,7 @@ COMPOSIT = (
     "composit/io",
     "composit/ad",
     "composit/passes",
+    "composit/quantize",
     "composit/family",
     "composit/interchange",
     "composit/numpy",
@@ -81,6 +82,9 @@ LAYERS = {
     "composit/ad": Layer(("composit/ir", "composit/op", "composit/ops"), torch=False),
     "composit/passes": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval"), torch=False
+    ),
+    "composit/quantize": Layer(
+        ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/io"), torch=False
     ),
     "composit/family": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/passes", "composit/io"),

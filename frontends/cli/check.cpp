@@ -6,6 +6,7 @@
 #include "flashlight/capture.h"
 #include "flashlight/difference.h"
 #include "frontends/cli/commands.h"
+#include "tracer/convert.h"
 
 namespace cli {
 
@@ -14,6 +15,17 @@ int check_grad(const std::string& folder, size_t loss, std::ostream& out) {
   const auto report = captured.check_grad(captured.example_arguments(), loss);
   out << str(report);
   return report.exit_code();
+}
+
+void replay_example(const std::string& folder) {
+  composit::SavedCapture saved = composit::load(folder);
+  // What another file was imported as has none of a program's structure.
+  if (saved.example_outputs.empty() || !saved.properties.contains("arguments")) return;
+  const auto captured = flashlight::CaptureBase::load(folder);
+  saved.example_outputs.clear();
+  for (const at::Tensor& result : captured.replay(captured.example_arguments()))
+    saved.example_outputs.push_back(flashlight::tracer::to_array(result.detach()));
+  composit::save(saved, folder);
 }
 
 int check(const std::string& folder, std::ostream& out) {

@@ -69,6 +69,20 @@ struct BindArguments {
 void show_family(const composit::SavedCapture& saved, std::ostream& out);
 // Writes the capture that a family has at these sizes.
 int bind(const BindArguments& arguments, std::ostream& out);
+struct QuantizeArguments : BackendArguments {  // who runs the example
+  std::string target;                          // the folder to write
+  std::string weights = "int8";                // or int4
+  int64_t group = 0;                           // composit::WeightFormat
+  bool asymmetric = false;
+  std::string activations = "unchanged", method = "nearest";  // composit::QuantizeOptions
+  std::vector<std::string> layers, except;
+  std::optional<double> max_error;
+  bool unmeasured = false;
+};
+// Writes the capture with weights of few bits, and reports what that does to them.
+int quantize(const QuantizeArguments& arguments, std::ostream& out);
+// Gives a saved capture the results that a replay of its example has, where there is LibTorch.
+void replay_example(const std::string& folder);
 struct ImportArguments {
   // A module saved by TorchScript, a program by torch.export, an ONNX model, the text of Python's
   // functions (.py), or of Knossos' (.ks).

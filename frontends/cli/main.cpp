@@ -1,6 +1,6 @@
 // The command line: `flashlight show|list|diff|check|emit|run|plan|compile FOLDER`,
-// `flashlight export FOLDER`, `flashlight unify|bind`, `flashlight import FILE`, `flashlight
-// capture -- COMMAND…`, `flashlight ops|passes|env`. See `flashlight --help`.
+// `flashlight export|quantize FOLDER`, `flashlight unify|bind`, `flashlight import FILE`,
+// `flashlight capture -- COMMAND…`, `flashlight ops|passes|env`. See `flashlight --help`.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -103,6 +103,28 @@ CLI::App* add_export(CLI::App& app, cli::ExportArguments& arguments) {
   return command;
 }
 
+CLI::App* add_quantize(CLI::App& app, cli::QuantizeArguments& arguments) {
+  CLI::App* command = add_command(
+      app, "quantize", "write the capture with weights of few bits, and report their errors",
+      arguments.folder);
+  command->add_option("-o,--output", arguments.target, "the folder to write")->required();
+  command->add_option("--weights", arguments.weights, "int8, which is the default, or int4");
+  command->add_option("--group", arguments.group,
+                      "inputs of a layer that share a scale: 32, 64, 128; 0, the default: all");
+  command->add_flag("--asymmetric", arguments.asymmetric, "with zero points");
+  command->add_option("--activations", arguments.activations,
+                      "by_token: inputs of layers as int8 with a scale per row; calibrated: with\n"
+                      "one scale, from the example; unchanged, which is the default");
+  command->add_option("--method", arguments.method,
+                      "nearest, which is the default; gptq, awq or smooth, by the example");
+  command->add_option("--layers", arguments.layers, "weights to quantize, as in 'encoder.*'");
+  command->add_option("--except", arguments.except, "weights to leave, as in 'lm_head*'");
+  command->add_option("--max-error", arguments.max_error,
+                      "as many layers as keep results within this part of their spread: 0.01");
+  command->add_flag("--unmeasured", arguments.unmeasured, "without running the example");
+  return command;
+}
+
 CLI::App* add_unify(CLI::App& app, cli::UnifyArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "unify", "make a family of captures of one program at three sizes or more");
@@ -150,9 +172,10 @@ std::optional<cli::BackendOptions> backend_options(CLI::App& app, int argc, char
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   const std::string called = words.empty() ? "" : words[0];
   std::optional<cli::BackendOptions> options;
-  if (called == "emit" || called == "run" || called == "compile" || called == "plan")
+  if (called == "emit" || called == "run" || called == "compile" || called == "plan" ||
+      called == "quantize")
     options.emplace(*app.get_subcommand(called), called == "compile" ? Use::programs : Use::calls,
-                    words, called == "plan" ? "mosaic" : "cpp");
+                    words, called == "plan" || called == "quantize" ? "mosaic" : "cpp");
   return options;
 }
 
@@ -215,6 +238,8 @@ int run_command(int argc, char** argv) {
   CLI::App* import = add_import(app, import_arguments);
   cli::ExportArguments export_arguments;
   CLI::App* export_to = add_export(app, export_arguments);
+  cli::QuantizeArguments quantize_arguments;
+  CLI::App* quantize = add_quantize(app, quantize_arguments);
   cli::UnifyArguments unify_arguments;
   CLI::App* unify = add_unify(app, unify_arguments);
   cli::BindArguments bind_arguments;
@@ -235,6 +260,7 @@ int run_command(int argc, char** argv) {
   if (*compile) return cli::compile(with_backend(compile_arguments, options.value()), std::cout);
   if (*import) return cli::import(import_arguments, std::cout);
   if (*export_to) return cli::export_to(export_arguments, std::cout);
+  if (*quantize) return cli::quantize(with_backend(quantize_arguments, options.value()), std::cout);
   if (*unify) return cli::unify(unify_arguments, std::cout);
   if (*bind) return cli::bind(bind_arguments, std::cout);
   if (*run && run_arguments.folder.ends_with(".ks"))

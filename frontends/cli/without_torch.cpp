@@ -10,6 +10,7 @@ namespace cli {
 int check(const std::string&, std::ostream&) {
   refuse("[check] runs the capture through LibTorch");
 }
+void replay_example(const std::string&) {}  // those of a backend stay
 int check_grad(const std::string& folder, size_t, std::ostream& out) { return check(folder, out); }
 int import_torchscript(const ImportArguments&, std::ostream&) {
   refuse("[import] reads TorchScript with LibTorch");
