@@ -24,6 +24,7 @@
 #include "flashlight/family.h"
 #include "flashlight/gradient.h"
 #include "flashlight/interchange.h"
+#include "flashlight/quantize.h"
 #include "flashlight/trace.h"
 #include "flashlight/version.h"
 

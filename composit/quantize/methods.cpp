@@ -149,7 +149,9 @@ Integers gptq(const Matrix& matrix, const WeightFormat& format, const InputStati
 std::vector<float> awq_factors(const Matrix& matrix, const WeightFormat& format,
                                const InputStatistics& inputs) {
   constexpr int kChoices = 20;
-  const Matrix some = some_rows(matrix, 32);
+  // Rows tell much the same; as many as take about a second.
+  const int64_t most = std::max<int64_t>((1 << 27) / (matrix.columns * matrix.columns), 32);
+  const Matrix some = some_rows(matrix, most);
   std::vector<std::vector<float>> choices(kChoices);
   std::vector<double> losses(kChoices);
   in_threads(kChoices, [&](int64_t choice) {

@@ -31,6 +31,7 @@ from composit._composit import (
     load_pt2,
     parse,
     pass_names,
+    quantize,
     save_onnx,
     save_stablehlo,
 )
@@ -46,5 +47,5 @@ from composit._jax import jax  # noqa: E402
 from composit.types import visualize  # noqa: E402
 
 __all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "backends",
-           "jax", "ks", "load_onnx", "load_plugin", "load_pt2", "nn", "numpy", "parse", "pass_names", "save_onnx",
+           "jax", "ks", "load_onnx", "load_plugin", "load_pt2", "nn", "numpy", "parse", "pass_names", "quantize", "save_onnx",
            "save_stablehlo", "types", "visualize", *numpy.__all__]

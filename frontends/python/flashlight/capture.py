@@ -277,6 +277,21 @@ class Capture:
         self._expect_reads_compared()
         return Compiled(self, backend, options)
 
+    def quantize(self, examples: Sequence[Sequence[Any]] = (),
+                 **options: Any) -> "tuple[Capture, Any]":
+        """The capture with weights of few bits, and a report, whose str() is a table.
+
+        weights: "int8" or "int4"; group: inputs that share a scale, 0: all; symmetric: without
+        zero points; activations: "unchanged", "by_token" or "calibrated"; method: "nearest",
+        "gptq", "awq" or "smooth", by `examples`, lists of arguments, or by the capture's own;
+        layers, exclude: names of weights, as in "encoder.*"; max_error: as many layers as keep
+        results within this part of their spread; measure: errors of outputs, True by default;
+        backend: who runs the examples, "mosaic" by default."""
+        self._expect_reads_compared()
+        flat = [self._arguments.flatten(example, {}) for example in examples]
+        native, report = self._native.quantized(flat, options)
+        return Capture(native, self._arguments.structure, self._results), report
+
     def save(self, folder: str | pathlib.Path) -> None:
         """Writes graph, weights and example into a folder; replaces a capture that is there."""
         self._expect_reads_compared()

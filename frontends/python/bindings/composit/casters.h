@@ -57,6 +57,7 @@ void add_arrays(py::module_& module);
 void add_lazy_tensor(py::module_& module);
 void add_numpy(py::module_& module);
 void add_evaluate(py::module_& module);
+void add_quantize(py::module_& module);
 void add_stablehlo(py::module_& module);
 void add_xla();
 void add_operation(py::module_& module);

@@ -15,6 +15,7 @@ PYBIND11_MODULE(_composit, module) {
   add_onnx(module);
   add_numpy(module);
   add_evaluate(module);
+  add_quantize(module);
   add_stablehlo(module);
   add_xla();
   add_operation(module);

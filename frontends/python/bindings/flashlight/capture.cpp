@@ -11,6 +11,8 @@
 #include "flashlight/check.h"
 #include "flashlight/family_maker.h"
 #include "flashlight/interchange.h"
+#include "flashlight/quantize.h"
+#include "frontends/python/bindings/composit/quantize.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 
 namespace flashlight::python {
@@ -153,6 +155,14 @@ py::object read_pt2(const std::filesystem::path& file) {
   return py::cast(unlocked([&] { return FamilyMaker::of_saved(saved, file); }));
 }
 
+std::pair<CaptureBase, composit::Quantized> quantized(const CaptureBase& capture,
+                                                      const std::vector<Tensors>& examples,
+                                                      const py::dict& keywords) {
+  const composit::QuantizeOptions options = composit::python::quantize_options(keywords);
+  QuantizedCapture result = unlocked([&] { return quantize(capture, options, examples); });
+  return {std::move(result.capture), std::move(result.report)};
+}
+
 }  // namespace
 
 void add_capture(py::module_& module) {
@@ -199,6 +209,7 @@ void add_capture(py::module_& module) {
       .def("constants", &CaptureBase::constants)
       .def("grad", &CaptureBase::grad)
       .def("save", &CaptureBase::save, py::call_guard<py::gil_scoped_release>())
+      .def("quantized", &quantized)
       .def("save_pt2", &write_pt2<CaptureBase>, py::call_guard<py::gil_scoped_release>())
       .def("save_onnx", &write_onnx<CaptureBase>, py::call_guard<py::gil_scoped_release>())
       .def("save_mlir", &write_stablehlo<CaptureBase>, py::call_guard<py::gil_scoped_release>())

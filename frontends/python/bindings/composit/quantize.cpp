@@ -1,0 +1,53 @@
+// Graphs with weights of few bits.
+#include "frontends/python/bindings/composit/quantize.h"
+
+#include <pybind11/stl.h>
+
+#include "frontends/python/bindings/composit/casters.h"
+
+namespace composit::python {
+namespace {
+
+Quantized quantize_graph(const Graph& graph, const py::list& examples, const py::kwargs& keywords) {
+  QuantizeOptions options = quantize_options(keywords);
+  for (const py::handle example : examples) {
+    std::vector<Array>& arrays = options.examples.emplace_back();
+    for (const py::handle array : py::reinterpret_borrow<py::sequence>(example))
+      arrays.push_back(copy_of_numpy(py::reinterpret_borrow<py::object>(array)));
+  }
+  const py::gil_scoped_release unlocked;
+  SavedCapture capture{.graph = graph, .producer = "composit"};
+  for (const LazyTensor& input : graph.inputs())
+    if (input.node->held().defined()) capture.weights[input_name(*input.node)] = input.node->held();
+  return quantize(capture, options);
+}
+
+}  // namespace
+
+void add_quantize(py::module_& module) {
+  py::class_<QuantizedLayer>(module, "QuantizedLayer", "A weight, and what became of it.")
+      .def_readonly("weight", &QuantizedLayer::weight)
+      .def_readonly("scope", &QuantizedLayer::scope)
+      .def_readonly("sizes", &QuantizedLayer::sizes)
+      .def_readonly("bytes_before", &QuantizedLayer::bytes_before)
+      .def_readonly("bytes_after", &QuantizedLayer::bytes_after)
+      .def_readonly("weight_error", &QuantizedLayer::weight_error)
+      .def_readonly("output_error", &QuantizedLayer::output_error)
+      .def_readonly("left", &QuantizedLayer::left, "Why it stays as it was; empty: it does not.");
+  py::class_<Quantized>(module, "Quantized", "A quantized graph, and a report: str() is a table.")
+      .def_property_readonly("graph", [](const Quantized& q) { return q.capture.graph; })
+      .def_readonly("layers", &Quantized::layers)
+      .def_readonly("error", &Quantized::error,
+                    "Of the results on the examples, in units of their spread; None: not measured.")
+      .def("__str__", [](const Quantized& q) { return str(q); });
+  module.def(
+      "quantize", &quantize_graph, py::arg("graph"), py::arg("examples") = py::list(),
+      "The graph with weights of few bits; its inputs hold the weights, before and after.\n"
+      "weights: 'int8' or 'int4'; group: inputs that share a scale, 0: all; symmetric: without\n"
+      "zero points; activations: 'unchanged', 'by_token' or 'calibrated'; method: 'nearest',\n"
+      "'gptq', 'awq' or 'smooth', by examples, lists of arrays; layers, exclude: names of\n"
+      "weights, as in 'encoder.*'; max_error: quantizes as many as keep results within this part\n"
+      "of their spread; measure; backend: who runs the examples.");
+}
+
+}  // namespace composit::python
