@@ -203,10 +203,21 @@ class QuantizeTest(unittest.TestCase):
             small, report = captured.quantize(backend="reference", activations="by_token", method=method, layers=["up.weight"])
             errors[method] = max(layer.output_error for layer in report.layers if not layer.left)
         self.assertLess(errors["smooth"], 0.6 * errors["nearest"])
+
+    def test_small_weights_of_large_inputs(self):
+        """Their steps are too wide, unless they are multiplied before they are rounded."""
+        with torch.no_grad():
+            self.model.norm.weight[:8] = 20
+            self.model.up.weight[:, :8] *= 0.1
+            captured = flashlight.trace(self.model, self.tokens)
+        errors = {}
         for method in ("nearest", "awq"):
-            _, report = captured.quantize(backend="reference", weights="int4", group=32, method=method, layers=["up.weight"])
+            small, report = captured.quantize(backend="reference", weights="int4", group=32, method=method, layers=["up.weight"])
             errors[method] = max(layer.output_error for layer in report.layers if not layer.left)
-        self.assertLess(errors["awq"], errors["nearest"])
+        self.assertLess(errors["awq"], 0.6 * errors["nearest"])
+        state = dict(small.state())
+        _, numbers = nearest(self.model.up.weight * state["up.weight.divisors"], 4, 32, True)
+        self.assert_results(small, self.with_weights({"up.weight": numbers / state["up.weight.divisors"]}))
 
     def test_an_error_is_kept(self):
         with torch.no_grad():
