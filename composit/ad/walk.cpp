@@ -44,6 +44,9 @@ class Walk {
                        [](const LazyTensor& tensor) { return tensor.defined(); }))
         continue;
       if (const Attribute* custom = node->find_run("custom_grad")) refuse(*node, *custom);
+      for (const LazyTensor& operand : node->operands())
+        if (const Node* const* by = operand ? rounded_.find(operand.hash()) : nullptr)
+          refuse_rounding(**by);
       std::vector<bool> wanted;
       for (const LazyTensor& operand : node->operands()) wanted.push_back(is_active(operand));
       if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) continue;
@@ -86,7 +89,7 @@ class Walk {
   void mark(const NodePtr& node) {
     const auto& operands = node->operands();
     const auto is_reached = [&](const LazyTensor& operand) {
-      return operand && reached_.contains(operand.hash());
+      return operand && (reached_.contains(operand.hash()) || rounded_.contains(operand.hash()));
     };
     if (std::none_of(operands.begin(), operands.end(), is_reached)) return;
     insert_outputs(reached_, node);
@@ -95,6 +98,25 @@ class Walk {
                              : std::any_of(operands.begin(), operands.end(),
                                            [&](const LazyTensor& x) { return is_active(x); });
     if (carries || node->find_run("custom_grad") != nullptr) insert_outputs(active_, node);
+    mark_rounded(node, carries);
+  }
+  // Integers that stand for numbers with a gradient, and what is made of them: by whom.
+  void mark_rounded(const NodePtr& node, bool carries) {
+    const Node* by = carries && quantizes(*node) ? node.get() : nullptr;
+    for (const LazyTensor& operand : node->operands())
+      if (const Node* const* found = operand ? rounded_.find(operand.hash()) : nullptr) by = *found;
+    if (by == nullptr) return;
+    for (uint32_t i = 0; i < node->outputs().size(); ++i)
+      if (!is_differentiable(node->outputs()[i].dtype))
+        rounded_.insert(LazyTensor{node, i}.hash(), by);
+  }
+  static bool quantizes(const Node& node) {
+    return node.op().str().starts_with("quantized_decomposed::quantize_");
+  }
+  [[noreturn]] static void refuse_rounding(const Node& node) {
+    throw UserError("[grad] the gradient goes through '" + node.op().str() +
+                    "', which rounds: its derivative is 0 almost everywhere; the pass "
+                    "'straight_through' takes it for 1, as quantization-aware training does");
   }
   static bool runs_without_grad(const Node& node) {
     const Attribute* grad = node.find_run("grad");
@@ -139,6 +161,7 @@ class Walk {
   HashSet boundary_, seen_;
   HashSet reached_;  // depend on an input
   HashSet active_;   // and carry gradients
+  FlatMap<Hash, const Node*> rounded_;
   std::vector<NodePtr> nodes_;
   FlatMap<Hash, LazyTensor> cotangents_;
 };

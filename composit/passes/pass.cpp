@@ -19,6 +19,7 @@
 #include "composit/passes/outline_repeats.h"
 #include "composit/passes/share_loops.h"
 #include "composit/passes/share_parts.h"
+#include "composit/passes/straight_through.h"
 
 namespace composit {
 namespace {
@@ -107,6 +108,8 @@ Passes table() {
        "loops with the same trips become one; outputs nobody uses are left out", share_loops},
       {"drop_no_ops", Assumes::exact, "dropout in eval mode, views and copies that change nothing",
        [](const Graph& graph) { return drop_no_ops(graph); }},
+      {"straight_through", Assumes::exact,
+       "the derivative of rounding to integers of few bits and back becomes 1", straight_through},
       {"outline_repeats", Assumes::exact, "repeated pieces become calls of one region",
        [](const Graph& graph) { return outline_repeats(graph); }},
       {"inline_calls", Assumes::exact, "calls of regions become the nodes of the region",

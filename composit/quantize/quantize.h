@@ -21,6 +21,7 @@
 // evaluation, backends, pictures and exports need to know nothing else.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -105,6 +106,12 @@ struct Quantized {
 Quantized quantize(const SavedCapture& capture, const QuantizeOptions& options = {});
 // The same for a graph whose weights are held by its inputs.
 Graph quantize(const Graph& graph, const QuantizeOptions& options = {});
+
+// The capture with other values for some of its weights, by name: values made of inputs that hold
+// theirs, as `numbers_of` (composit/io/gguf.h) gives them. UserError for a name that no weight has,
+// for a weight that the program writes, and for a value of other sizes, or of another dtype.
+SavedCapture with_values(const SavedCapture& capture,
+                         const std::map<std::string, LazyTensor>& values);
 
 // A table for people: bytes and errors per layer, the largest errors, what they suggest.
 std::string str(const Quantized& quantized);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "composit/ir/error.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ir/transform.h"
 #include "composit/ops/functions.h"
@@ -225,3 +226,54 @@ SavedCapture rewritten(const SavedCapture& capture,
 }
 
 }  // namespace composit::quantization
+
+namespace composit {
+namespace {
+
+LazyTensors held_inputs_of(const LazyTensor& value, const std::string& name) {
+  const Graph needed = value.graph();
+  LazyTensors inputs;
+  for (const NodePtr& node : needed.nodes()) {
+    if (!is_input(*node)) continue;
+    if (!node->held().defined())
+      throw UserError("[with_values] the value of '" + name + "' depends on the input '" +
+                      input_name(*node) + "', which holds none");
+    inputs.push_back({node, 0});
+  }
+  return inputs;
+}
+
+}  // namespace
+
+SavedCapture with_values(const SavedCapture& capture,
+                         const std::map<std::string, LazyTensor>& values) {
+  std::vector<quantization::Layer> layers;
+  std::vector<std::pair<const quantization::Layer*, quantization::LayerChange>> changes;
+  layers.reserve(values.size());
+  for (const auto& [name, value] : values) {
+    const auto found = std::find_if(capture.graph.inputs().begin(), capture.graph.inputs().end(),
+                                    [&](const LazyTensor& input) {
+                                      return input_kind(*input.node) != InputKind::user_input &&
+                                             input_name(*input.node) == name;
+                                    });
+    if (found == capture.graph.inputs().end())
+      throw UserError("[with_values] no weight is called '" + name + "'");
+    for (const Mutation& mutation : capture.graph.mutations())
+      if (mutation.target == *found)
+        throw UserError("[with_values] the program writes '" + name + "'");
+    if (!is_contiguous(found->type()))
+      throw UserError("[with_values] '" + name + "' does not lie row by row in memory");
+    if (value.sizes() != found->sizes() || value.dtype() != found->dtype())
+      throw UserError("[with_values] expected " + std::string(composit::name(found->dtype())) +
+                      str(found->sizes()) + " for '" + name + "', received " +
+                      std::string(composit::name(value.dtype())) + str(value.sizes()));
+    layers.emplace_back().weight = *found;
+    quantization::LayerChange change;
+    change.stored.value = value;
+    change.stored.inputs = held_inputs_of(value, name);
+    changes.emplace_back(&layers.back(), std::move(change));
+  }
+  return quantization::rewritten(capture, changes);
+}
+
+}  // namespace composit

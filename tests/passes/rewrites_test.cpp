@@ -14,7 +14,9 @@
 #include "composit/passes/fold_constants.h"
 #include "composit/passes/join_slices.h"
 #include "composit/passes/share_parts.h"
+#include "composit/passes/straight_through.h"
 #include "tests/counting_backend.h"
+#include "tests/user_error.h"
 
 namespace composit {
 namespace {
@@ -384,6 +386,48 @@ TEST(JoinSlices, leaves_alone_what_is_used_elsewhere_or_cut_otherwise) {
     return %sum
   })"})
     expect_same(join_slices(parse(text)), text);
+}
+
+// ---- straight_through ---------------------------------------------------------------------------
+
+constexpr std::string_view kRounded = R"(graph(%x: float32[2, 3], %w: float32[3]) {
+  %scales, %zeros: float32[2, 1], float32[2, 1] = quantized_decomposed::choose_qparams_per_token(%x, dtype=int8)
+  %q: int8[2, 3] = quantized_decomposed::quantize_per_token(%x, %scales, %zeros, quant_min=-128, quant_max=127, dtype=int8)
+  %turned: int8[2, 3] = aten::flip(%q, dims=[1])
+  %back: int8[2, 3] = aten::flip(%turned, dims=[1])
+  %y: float32[2, 3] = quantized_decomposed::dequantize_per_token(%BACK, %scales, %zeros, quant_min=-128, quant_max=127, dtype=int8, output_dtype=float32)
+  %z: float32[2, 3] = aten::mul.Tensor(%y, %w)
+  %loss: float32[] = aten::sum(%z, dtype=none)
+  return %loss
+})";
+
+std::string rounded_by(const std::string& integers) {
+  std::string text(kRounded);
+  return text.replace(text.find("%BACK"), 5, integers);
+}
+
+TEST(StraightThrough, without_it_a_derivative_names_who_rounds) {
+  for (const char* integers : {"%q", "%back"}) {
+    const Graph graph = parse(rounded_by(integers));
+    EXPECT_THAT(
+        user_error([&] { grad(graph.outputs()[0], {graph.inputs()[0]}); }).value_or("no error"),
+        testing::HasSubstr(
+            "goes through 'quantized_decomposed::quantize_per_token', which rounds"));
+    // By the other factor there is one.
+    EXPECT_EQ(grad(graph.outputs()[0], {graph.inputs()[1]}).size(), 1U);
+  }
+}
+
+TEST(StraightThrough, rounding_has_slope_1) {
+  const Graph graph = parse(rounded_by("%q")), through = straight_through(graph);
+  const Array x = array_of<double>(graph.inputs()[0].type(), {0.3, -1.7, 2.0, 0.1, 0.2, -0.9});
+  const Array w = array_of<double>(graph.inputs()[1].type(), {2, -3, 5});
+  EXPECT_EQ(elements<double>(evaluate(through, {x, w})[0]),
+            elements<double>(evaluate(graph, {x, w})[0]));
+  const LazyTensors slopes = grad(through.outputs()[0], {graph.inputs()[0]});
+  const Values inputs{{graph.inputs()[0], x}, {graph.inputs()[1], w}};
+  EXPECT_EQ(elements<double>(evaluate(slopes, inputs)[0]),
+            (std::vector<double>{2, -3, 5, 2, -3, 5}));
 }
 
 }  // namespace

@@ -29,9 +29,13 @@ constexpr std::pair<DType, int> kTypes[] = {{DType::float32, 1},
                                             {DType::float8_e5m2, 19},
                                             {DType::float8_e5m2fnuz, 20}};
 
+// Two to a byte: written where a row says so, and not read.
+constexpr int kInt4 = 22;
+
 }  // namespace
 
 std::optional<int> data_type(DType dtype) {
+  if (dtype == DType::int4) return kInt4;
   for (const auto& [known, number] : kTypes)
     if (known == dtype) return number;
   return std::nullopt;

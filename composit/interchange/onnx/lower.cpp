@@ -41,8 +41,9 @@ Graph without_open_sizes(const Graph& region) {
 
 }  // namespace
 
-Lowered lower(const Graph& graph) {
-  Lowered lowered = interchange::lower(graph, {.name = "ONNX", .domain = kDomain, .rows = rows()});
+Lowered lower(const Graph& graph, int opset) {
+  Lowered lowered =
+      interchange::lower(graph, {.name = "ONNX", .domain = kDomain, .rows = rows(opset)});
   interchange::guard_checks(lowered, kDomain, "And");
   rebuild_regions(lowered.graph, without_open_sizes);
   hold_sizes(lowered);

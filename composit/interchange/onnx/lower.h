@@ -5,6 +5,7 @@
 #pragma once
 
 #include "composit/interchange/lower.h"
+#include "composit/interchange/onnx.h"
 
 namespace composit::onnx {
 
@@ -12,6 +13,6 @@ using interchange::Lowered;
 
 // See composit/interchange/lower.h. That sizes which follow from values are what they were is one
 // more guard each.
-Lowered lower(const Graph& graph);
+Lowered lower(const Graph& graph, int opset = OnnxOptions().opset);
 
 }  // namespace composit::onnx

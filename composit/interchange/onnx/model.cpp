@@ -8,6 +8,7 @@
 #include "composit/interchange/onnx/dtypes.h"
 #include "composit/interchange/onnx/fields.h"
 #include "composit/interchange/onnx/ops.h"
+#include "composit/interchange/onnx/rows.h"
 #include "composit/interchange/onnx/wire.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
@@ -127,18 +128,42 @@ class ModelWriter {
       const auto value = capture_.weights.find(input_name(*input.node));
       if (value == capture_.weights.end() || !value->second.defined())
         throw UserError("'" + input_name(*input.node) + "' has no value");
-      add_initializer(name_of(input), value->second, name(kind));
+      if (!is_int4_alone(input)) add_initializer(name_of(input), value->second, name(kind));
     }
+  }
+
+  static bool is_int4(const Node& node) {
+    return node.op().domain() == kDomain &&
+           std::string_view(node.op().str()).substr(kDomain.size() + 2) == kInt4Initializer;
+  }
+  // All that reads these bytes takes them for integers of 4 bits.
+  bool is_int4_alone(const LazyTensor& input) const {
+    const std::vector<Use>& uses = graph().successors(*input.node);
+    const auto is_output = [&](const LazyTensor& output) { return output == input; };
+    return !uses.empty() && std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+      return is_int4(*use.node);
+    }) && std::none_of(graph().outputs().begin(), graph().outputs().end(), is_output);
+  }
+  // The same bytes as integers of 4 bits.
+  void add_int4_initializer(const NodePtr& node) {
+    const LazyTensor& bytes = node->operands()[0];
+    const Array& value = capture_.weights.at(input_name(*bytes.node));
+    add_initializer(name_of({node, 0}), value, name(input_kind(*bytes.node)), node->outputs()[0]);
   }
 
   // `role`: "parameter", "buffer" or "constant".
   void add_initializer(const std::string& name, const Array& value, std::string_view role) {
+    add_initializer(name, value, role, value.type());
+  }
+  // `written`: the type that the bytes of `value` have in the model.
+  void add_initializer(const std::string& name, const Array& value, std::string_view role,
+                       const Type& written) {
     const Type& type = value.type();
     if (type.conj || type.neg || type.layout != Layout::strided)
       throw UserError("'" + name + "' is sparse or lazily conjugated, which ONNX has not");
     Message tensor;
-    for (const int64_t size : type.sizes) tensor.integer(field::dims, size);
-    tensor.integer(field::data_type, data_type_of(type.dtype));
+    for (const int64_t size : written.sizes) tensor.integer(field::dims, size);
+    tensor.integer(field::data_type, data_type_of(written.dtype));
     tensor.text(field::tensor_name, name);
     tensor.text(field::tensor_doc, role);
     const auto size = static_cast<uint64_t>(type.nbytes());
@@ -176,6 +201,10 @@ class ModelWriter {
       if (node->op() == ops::kConstant) {
         add_initializer(name_of({node, 0}), node->attribute("value").as<Array>(),
                         field::kConstantRole);
+        continue;
+      }
+      if (is_int4(*node)) {
+        add_int4_initializer(node);
         continue;
       }
       COMPOSIT_ASSERT(node->op().domain() == kDomain, "a node that is no operator of ONNX");

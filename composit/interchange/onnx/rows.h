@@ -19,7 +19,12 @@ using interchange::real_of;
 using interchange::Row;
 using interchange::tensor_of;
 
-const interchange::RowTable& rows();
+// Those that models of this opset may have.
+const interchange::RowTable& rows(int opset);
+
+// An operator of ours that takes a weight of bytes and gives the integers of 4 bits that they are;
+// model.cpp writes an initializer of them in its place.
+inline constexpr std::string_view kInt4Initializer = "Int4Initializer";
 
 void add_activation_rows(std::vector<Row>& rows);
 void add_control_flow_rows(std::vector<Row>& rows);
@@ -30,6 +35,8 @@ void add_movement_rows(std::vector<Row>& rows);
 void add_normalization_rows(std::vector<Row>& rows);
 void add_pooling_rows(std::vector<Row>& rows);
 void add_product_rows(std::vector<Row>& rows);
+void add_quantization_rows(std::vector<Row>& rows);
+void add_block_rows(std::vector<Row>& rows);  // from opset 21 on
 void add_reduction_rows(std::vector<Row>& rows);
 
 // True if a number may be an attribute of an operator on `x`: ONNX keeps it in float32, which is

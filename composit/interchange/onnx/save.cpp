@@ -59,7 +59,7 @@ void save_onnx(const SavedCapture& capture, const fs::path& file, const OnnxOpti
   try {
     check(capture, options);
     const fs::path data_file = file.string() + ".data";
-    const onnx::Lowered lowered = onnx::lower(capture.graph);
+    const onnx::Lowered lowered = onnx::lower(capture.graph, options.opset);
     write(onnx::model_of(lowered, capture, file.stem().string(), data_file.filename().string(),
                          options),
           file, data_file);

@@ -2,11 +2,29 @@
 #include "frontends/python/bindings/composit/quantize.h"
 
 #include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
 
+#include "composit/io/gguf.h"
 #include "frontends/python/bindings/composit/casters.h"
 
 namespace composit::python {
 namespace {
+
+// With the values that inputs hold, which are weights by that.
+SavedCapture with_held_weights(const Graph& graph) {
+  SavedCapture capture{.graph = graph, .producer = "composit"};
+  for (const LazyTensor& input : graph.inputs())
+    if (input.node->held().defined()) capture.weights[input_name(*input.node)] = input.node->held();
+  return capture;
+}
+
+// Values by name; each holds the bytes of the file, which stays mapped.
+std::map<std::string, NdArray> gguf_tensors(const std::filesystem::path& file) {
+  std::map<std::string, NdArray> tensors;
+  for (const auto& [name, tensor] : read_gguf(file).tensors)
+    tensors.emplace(name, numbers_of(name, tensor));
+  return tensors;
+}
 
 Quantized quantize_graph(const Graph& graph, const py::list& examples, const py::kwargs& keywords) {
   QuantizeOptions options = quantize_options(keywords);
@@ -16,10 +34,7 @@ Quantized quantize_graph(const Graph& graph, const py::list& examples, const py:
       arrays.push_back(copy_of_numpy(py::reinterpret_borrow<py::object>(array)));
   }
   const py::gil_scoped_release unlocked;
-  SavedCapture capture{.graph = graph, .producer = "composit"};
-  for (const LazyTensor& input : graph.inputs())
-    if (input.node->held().defined()) capture.weights[input_name(*input.node)] = input.node->held();
-  return quantize(capture, options);
+  return quantize(with_held_weights(graph), options);
 }
 
 }  // namespace
@@ -40,6 +55,17 @@ void add_quantize(py::module_& module) {
       .def_readonly("error", &Quantized::error,
                     "Of the results on the examples, in units of their spread; None: not measured.")
       .def("__str__", [](const Quantized& q) { return str(q); });
+  module.def("load_gguf", &gguf_tensors, py::arg("file"), py::call_guard<py::gil_scoped_release>(),
+             "The weights of a GGUF file by name, lazily: they are computed from its bytes, which\n"
+             "stay where they are. Error with file and byte for what is no such file.");
+  module.def(
+      "with_values",
+      [](const Graph& graph, const std::map<std::string, NdArray>& values) {
+        const std::map<std::string, LazyTensor> plain(values.begin(), values.end());
+        return with_values(with_held_weights(graph), plain).graph;
+      },
+      py::arg("graph"), py::arg("values"),
+      "The graph with other values for some of its weights, by name, as load_gguf gives them.");
   module.def(
       "quantize", &quantize_graph, py::arg("graph"), py::arg("examples") = py::list(),
       "The graph with weights of few bits; its inputs hold the weights, before and after.\n"

@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "composit/interchange/onnx/rows.h"
+
+namespace composit::onnx {
+namespace {
+
+bool is_byte(const LazyTensor& x) { return x.dtype() == DType::int8 || x.dtype() == DType::uint8; }
+
+// Zero points of another dtype than the integers' could be out of its range: the definition has
+// them.
+bool fits(const LazyTensor& zeros, const LazyTensor& x) {
+  return !zeros || zeros.dtype() == x.dtype();
+}
+
+LazyTensor dequantized(const LazyTensor& x, const LazyTensor& scales, const LazyTensor& zeros,
+                       Attributes attributes, const Type& result) {
+  LazyTensors operands{x, scales};
+  if (zeros) operands.push_back(zeros);
+  return onnx::call("DequantizeLinear", operands, std::move(attributes),
+                    tensor_type(result.dtype, result.sizes));
+}
+
+LazyTensors dequantize_per_channel(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor &x = tensor_of(call, "input"), &scales = tensor_of(call, "scales");
+  const LazyTensor& zeros = tensor_of(call, "zero_points");
+  if (!is_byte(x) || !fits(zeros, x) || scales.dtype() != DType::float32 ||
+      results[0].dtype != DType::float32)
+    return {};
+  return {dequantized(x, scales, zeros, {attribute("axis", axis_of(call, "axis", x))}, results[0])};
+}
+
+// One scale: the integers of a dtype, all of its range.
+bool is_whole_range(const Call& call, DType dtype) {
+  const int64_t low = int_of(call, "quant_min"), high = int_of(call, "quant_max");
+  return dtype == DType::int8 ? low == -128 && high == 127
+                              : dtype == DType::uint8 && low == 0 && high == 255;
+}
+struct OneStep {
+  LazyTensor scale, zero;
+};
+OneStep step_of(const Call& call, DType dtype) {
+  return {number(real_of(call, "scale"), DType::float32),
+          number(static_cast<double>(int_of(call, "zero_point")), dtype)};
+}
+// torch multiplies with the inverse of the scale, which rounds once more than ONNX's division: a
+// number halfway between two integers may become the other one.
+LazyTensors quantize_per_tensor(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "input");
+  if (x.dtype() != DType::float32 || !is_whole_range(call, results[0].dtype)) return {};
+  const OneStep step = step_of(call, results[0].dtype);
+  return {onnx::call("QuantizeLinear", {x, step.scale, step.zero}, {}, results[0])};
+}
+LazyTensors dequantize_per_tensor(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& x = tensor_of(call, "input");
+  if (results[0].dtype != DType::float32 || !is_whole_range(call, x.dtype())) return {};
+  const OneStep step = step_of(call, x.dtype());
+  return {dequantized(x, step.scale, step.zero, {}, results[0])};
+}
+
+// ---- blocks and integers of 4 bits, from opset 21 on --------------------------------------------
+
+// A weight whose bytes are integers of 4 bits, low half first, as ONNX has them too: model.cpp
+// writes it as such. Else the definition takes bytes apart.
+LazyTensors unpack_int4(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor& bytes = tensor_of(call, "bytes");
+  if (!is_input(*bytes.node) || input_kind(*bytes.node) == InputKind::user_input ||
+      input_kind(*bytes.node) == InputKind::block)
+    return {};
+  const LazyTensor integers =
+      onnx::call(kInt4Initializer, {bytes}, {}, tensor_type(DType::int4, results[0].sizes));
+  return {cast_to(integers, DType::int8)};
+}
+
+LazyTensors dequantize_groups(const Call& call, const std::vector<Type>& results) {
+  const LazyTensor &x = tensor_of(call, "input"), &scales = tensor_of(call, "scales");
+  const LazyTensor& zeros = tensor_of(call, "zero_points");
+  const int64_t group = std::min(int_of(call, "group_size"), x.size(1));
+  const Dims sizes{x.size(0), group == 0 ? 0 : x.size(1) / group};
+  if (!is_byte(x) || scales.dtype() != DType::float32 || scales.sizes() != sizes ||
+      results[0].dtype != DType::float32 || zeros)
+    return {};
+  // ONNX takes the integers of 4 bits themselves.
+  const Node& cast = *x.node;
+  const bool is_int4 =
+      cast.op() == Symbol("onnx::Cast") && cast.operands()[0].dtype() == DType::int4;
+  return {dequantized(is_int4 ? cast.operands()[0] : x, scales, {},
+                      {attribute("axis", 1), attribute("block_size", group)}, results[0])};
+}
+
+}  // namespace
+
+void add_quantization_rows(std::vector<Row>& rows) {
+  rows.insert(rows.end(), {{"quantized_decomposed::dequantize_per_channel", dequantize_per_channel},
+                           {"quantized_decomposed::dequantize_per_tensor", dequantize_per_tensor},
+                           {"quantized_decomposed::quantize_per_tensor", quantize_per_tensor}});
+}
+
+void add_block_rows(std::vector<Row>& rows) {
+  rows.insert(rows.end(),
+              {{"composit::unpack_int4", unpack_int4},
+               {"quantized_decomposed::dequantize_per_channel_group", dequantize_groups}});
+}
+
+}  // namespace composit::onnx
