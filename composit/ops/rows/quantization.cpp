@@ -1,10 +1,8 @@
-// Numbers as integers with a scale, under the names of torch's quantized_decomposed; integers of 4
-// bits, two in a byte; products with weights of 8 bits.
+// Numbers as integers with a scale, under the names of torch's quantized_decomposed.
 //
 // A quantized weight is data and the row that says what it means: `dequantize_per_channel(w8, …)`,
 // `dequantize_per_channel_group(unpack_int4(w4), …)`. Definitions are torch's, step by step, in the
 // dtypes that promotion gives each step.
-#include <cmath>
 #include <limits>
 
 #include "composit/ops/functions.h"
@@ -239,8 +237,9 @@ void add_per_channel(OperationTable& rows) {
 
 // ---- a scale per group of a row -----------------------------------------------------------------
 
-// x as [rows * groups, group]. A group larger than a row with one scale is the row, as in torch.
-LazyTensor grouped(const LazyTensor& x, const LazyTensor& scales, int64_t group) {
+// The group that x, a matrix, is quantized by. One that is larger than a row with one scale is the
+// row, as in torch.
+int64_t group_of(const LazyTensor& x, const LazyTensor& scales, int64_t group) {
   if (x.rank() != 2) throw UserError("expected a matrix, received sizes " + str(x.sizes()));
   if (group <= 1)
     throw UserError("expected groups of more than 1, received " + std::to_string(group));
@@ -248,13 +247,17 @@ LazyTensor grouped(const LazyTensor& x, const LazyTensor& scales, int64_t group)
   if (group == 0 || x.size(1) % group != 0)
     throw UserError("groups of " + std::to_string(group) + " do not divide the " +
                     std::to_string(x.size(1)) + " columns");
-  return reshape(x, {-1, group});
+  return group;
 }
-LazyTensor per_group(const LazyTensor& list, const LazyTensor& groups, const char* what) {
-  if (list.numel() != groups.size(0))
+// A number per group, beside each element of x.
+LazyTensor spread_over(const LazyTensor& list, const LazyTensor& x, int64_t group,
+                       const char* what) {
+  const int64_t rows = x.size(0), groups = x.size(1) / group;
+  if (list.numel() != rows * groups)
     throw UserError(std::string("expected a ") + what + " per group, which are " +
-                    std::to_string(groups.size(0)) + ", received sizes " + str(list.sizes()));
-  return reshape(list, {-1, 1});
+                    std::to_string(rows * groups) + ", received sizes " + str(list.sizes()));
+  const LazyTensor repeated = expand(reshape(list, {rows, groups, 1}), {rows, groups, group});
+  return reshape(repeated, x.sizes());
 }
 
 void add_per_group(OperationTable& rows) {
@@ -265,34 +268,31 @@ void add_per_group(OperationTable& rows) {
                 [](LazyTensor x, LazyTensor scales, LazyTensor zeros, int64_t low, int64_t high,
                    DType dtype, int64_t group) {
                   expect_range(low, high, dtype);
-                  const LazyTensor groups = grouped(x, scales, group);
-                  const LazyTensor inverse = 1.0 / per_group(scales, groups, "scale");
-                  const LazyTensor scaled =
-                      rounded(groups * inverse + per_group(zeros, groups, "zero point"));
-                  return LazyTensors{reshape(to(clamped(scaled, low, high), dtype), x.sizes())};
+                  group = group_of(x, scales, group);
+                  const LazyTensor inverse = 1.0 / spread_over(scales, x, group, "scale");
+                  const LazyTensor points = spread_over(zeros, x, group, "zero point");
+                  return LazyTensors{to(clamped(rounded(x * inverse + points), low, high), dtype)};
                 },
             .samples = "f16[2,8] f32[2,2]=0.1..0.2 i32[2,2] -8 7 int8 4",
             .bad = "f16[2,6] f32[2,2] i32[2,2] -8 7 int8 4: do not divide",
             .nondifferentiable = "input scales zero_points"});
-  rows.add({.schema =
-                "quantized_decomposed::dequantize_per_channel_group(Tensor input, Tensor "
-                "scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, "
-                "int group_size, ScalarType output_dtype) -> Tensor",
-            .decompose =
-                [](LazyTensor x, LazyTensor scales, std::optional<LazyTensor> zeros, int64_t,
-                   int64_t, DType, int64_t group, DType out) {
-                  const LazyTensor groups = grouped(x, scales, group);
-                  const LazyTensor moved =
-                      zeros ? groups - per_group(*zeros, groups, "zero point") : groups;
-                  const LazyTensor scaled = moved * per_group(scales, groups, "scale");
-                  return LazyTensors{to(reshape(scaled, x.sizes()), out)};
-                },
-            .samples = "i8[2,8] f32[2,2] i32[2,2] -8 7 int8 4 float64 | "
-                       "u8[2,6] f16[2,1] None 0 15 uint8 32 float32 | "
-                       "i8[2,8] bf16[2,4] bf16[2,4] -8 7 int8 2 bfloat16",
-            .bad = "i8[2,6] f32[2,2] None -8 7 int8 4 float32: do not divide | "
-                   "i8[2,8] f32[2] None -8 7 int8 4 float32: a scale per group | "
-                   "i8[8] f32[2] None -8 7 int8 4 float32: a matrix"});
+  rows.add(
+      {.schema = "quantized_decomposed::dequantize_per_channel_group(Tensor input, Tensor "
+                 "scales, Tensor? zero_points, int quant_min, int quant_max, ScalarType dtype, "
+                 "int group_size, ScalarType output_dtype) -> Tensor",
+       .decompose =
+           [](LazyTensor x, LazyTensor scales, std::optional<LazyTensor> zeros, int64_t, int64_t,
+              DType, int64_t group, DType out) {
+             group = group_of(x, scales, group);
+             const LazyTensor moved = zeros ? x - spread_over(*zeros, x, group, "zero point") : x;
+             return LazyTensors{to(moved * spread_over(scales, x, group, "scale"), out)};
+           },
+       .samples = "i8[2,8] f32[2,2] i32[2,2] -8 7 int8 4 float64 | "
+                  "u8[2,6] f16[2,1] None 0 15 uint8 32 float32 | "
+                  "i8[2,8] bf16[2,4] bf16[2,4] -8 7 int8 2 bfloat16",
+       .bad = "i8[2,6] f32[2,2] None -8 7 int8 4 float32: do not divide | "
+              "i8[2,8] f32[2] None -8 7 int8 4 float32: a scale per group | "
+              "i8[8] f32[2] None -8 7 int8 4 float32: a matrix"});
 }
 
 // ---- a scale per token, the last axis -----------------------------------------------------------
@@ -378,106 +378,6 @@ void add_per_token(OperationTable& rows) {
             .bad = "i8[2,3] f32[3] f32[3] -128 127 int8 float32: a scale per token"});
 }
 
-// ---- integers of 4 bits, products ---------------------------------------------------------------
-
-// The integer of 4 bits that has index `j` of a row of bytes, low half first.
-Expr nibble(const In& x, Index at) {
-  const Expr j = at.back();
-  at.back() = floor_divide(j, 2);
-  const Expr byte = x(at);
-  return select(eq(remainder(j, 2), 0), bitwise_and(byte, 15), shift_right(byte, 4));
-}
-
-Loops unpacked(const In& x, bool is_signed) {
-  if (x.dtype() != DType::uint8 || x.rank() == 0)
-    throw UserError("expected bytes, uint8, along a last axis, received " + str(x.sizes()) +
-                    " of " + std::string(name(x.dtype())));
-  Ints sizes = x.sizes();
-  sizes.back() *= 2;
-  Nest nest;
-  const Expr bits = nibble(x, nest.parallel(sizes));
-  if (!is_signed) return nest.store(bits).loops();
-  // Two's complement.
-  return nest.store(cast(cast(bitwise_xor(bits, 8), DType::int32) - 8, DType::int8)).loops();
-}
-
-void add_nibbles(OperationTable& rows) {
-  rows.add({.schema = "composit::unpack_int4(Tensor bytes) -> Tensor",
-            .kind = OpKind::movement,
-            .loops = [](In x) { return unpacked(x, true); },
-            .samples = "u8[2,3] | u8[2]=[143,112]",
-            .bad = "i8[2]: expected bytes"});
-  rows.add({.schema = "composit::unpack_uint4(Tensor bytes) -> Tensor",
-            .kind = OpKind::movement,
-            .loops = [](In x) { return unpacked(x, false); },
-            .samples = "u8[2,3] | u8[2]=[143,112]",
-            .bad = "f32[2]: expected bytes"});
-}
-
-// x [M, K] times the transpose of w, int8 [N, K], and a scale per row of w; sums are float32.
-Loops int8_product(const In& x, const In& w, const In& scales) {
-  const bool fits = x.rank() == 2 && w.rank() == 2 && scales.rank() == 1 &&
-                    x.size(1) == w.size(1) && scales.size(0) == w.size(0);
-  if (!fits || w.dtype() != DType::int8)
-    throw UserError("expected [M, K], int8 [N, K] and a scale per row of it, received " +
-                    str(x.sizes()) + ", " + std::string(name(w.dtype())) + " " + str(w.sizes()) +
-                    " and " + str(scales.sizes()));
-  if (!is_floating_point(x.dtype()) || x.dtype() == DType::float64 || scales.dtype() != x.dtype())
-    throw UserError("expected numbers and scales of float32, float16 or bfloat16, received " +
-                    std::string(name(x.dtype())) + " and " + std::string(name(scales.dtype())));
-  Nest nest;
-  const Expr m = nest.parallel(x.size(0), "m"), n = nest.parallel(w.size(0), "n");
-  const Expr k = nest.reduction(x.size(1), "k");
-  const Expr sum = nest.sum(cast(x(m, k), DType::float32) * cast(w(n, k), DType::float32));
-  return nest.store(cast(sum * cast(scales(n), DType::float32), x.dtype())).loops();
-}
-
-void add_products(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor",
-       .kind = OpKind::contraction,
-       .loops = [](In x, In w, In scales) { return int8_product(x, w, scales); },
-       .samples = "bf16[2,8] i8[4,8] bf16[4] | f16[2,8] i8[4,8] f16[4]",
-       .bad = "f32[2,3] i8[4,2] f32[4]: expected [M, K] | f32[2,3] u8[4,3] f32[4]: int8 [N, K]"});
-  rows.add({.schema = "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
-            .kind = OpKind::contraction,
-            .loops =
-                [](In a, In b) {
-                  if (a.rank() != 2 || b.rank() != 2 || a.size(1) != b.size(0) ||
-                      a.dtype() != DType::int8 || b.dtype() != DType::int8)
-                    throw UserError("expected int8 matrices [M, K] and [K, N], received " +
-                                    str(a.sizes()) + " and " + str(b.sizes()));
-                  Nest nest;
-                  const Expr m = nest.parallel(a.size(0), "m"), n = nest.parallel(b.size(1), "n");
-                  const Expr k = nest.reduction(a.size(1), "k");
-                  const Expr sum =
-                      nest.sum(cast(a(m, k), DType::int32) * cast(b(k, n), DType::int32));
-                  return nest.store(sum).loops();
-                },
-            .samples = "i8[2,8] i8[8,4]",
-            .bad = "i8[2,3] i8[2,3]: expected int8 matrices | f32[2,3] f32[3,2]: int8 matrices"});
-}
-
-// ---- derivatives --------------------------------------------------------------------------------
-
-void add_straight_through(OperationTable& rows) {
-  rows.add({.schema = "composit::straight_through(Tensor value, Tensor input) -> Tensor",
-            .decompose =
-                [](LazyTensor value, LazyTensor input) {
-                  if (value.sizes() != input.sizes())
-                    throw UserError("expected a value of the input's sizes " + str(input.sizes()) +
-                                    ", received " + str(value.sizes()));
-                  return LazyTensors{apply_one("aten::alias", {value})};
-                },
-            .vjp =
-                [](Vjp v) {
-                  return Gradients{LazyTensor(), v.cotangents[0]};
-                },
-            .samples = "f32[2]=[1,2] f32[2]=[1.25,1.75]",
-            .bad = "f32[2] f32[3]: the input's sizes",
-            .nondifferentiable = "value"});
-}
-
 }  // namespace
 
 void add_quantization_rows(OperationTable& rows) {
@@ -486,9 +386,6 @@ void add_quantization_rows(OperationTable& rows) {
   add_per_channel(rows);
   add_per_group(rows);
   add_per_token(rows);
-  add_nibbles(rows);
-  add_products(rows);
-  add_straight_through(rows);
 }
 
 }  // namespace composit
