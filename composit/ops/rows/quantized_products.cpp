@@ -27,7 +27,7 @@ Loops unpacked(const In& x, bool is_signed) {
   return nest.store(cast(cast(bitwise_xor(bits, 8), DType::int32) - 8, DType::int8)).loops();
 }
 
-void add_nibbles(OperationTable& rows) {
+void add_int4_rows(OperationTable& rows) {
   rows.add({.schema = "composit::unpack_int4(Tensor bytes) -> Tensor",
             .kind = OpKind::movement,
             .loops = [](In x) { return unpacked(x, true); },
@@ -60,7 +60,7 @@ Loops int8_product(const In& x, const In& w, const In& scales) {
   return nest.store(cast(sum * cast(scales(n), DType::float32), x.dtype())).loops();
 }
 
-void add_products(OperationTable& rows) {
+void add_int8_products(OperationTable& rows) {
   rows.add(
       {.schema = "aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor",
        .kind = OpKind::contraction,
@@ -109,8 +109,8 @@ void add_straight_through(OperationTable& rows) {
 }  // namespace
 
 void add_quantized_products_rows(OperationTable& rows) {
-  add_nibbles(rows);
-  add_products(rows);
+  add_int4_rows(rows);
+  add_int8_products(rows);
   add_straight_through(rows);
 }
 
