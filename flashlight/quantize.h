@@ -17,6 +17,7 @@
 
 namespace flashlight {
 
+// A quantized capture of LibTorch, and the report.
 struct QuantizedCapture {
   CaptureBase capture;         // does not know the program, so it never looks
   composit::Quantized report;  // what became of each weight

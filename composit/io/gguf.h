@@ -19,12 +19,14 @@
 
 namespace composit {
 
+// A tensor of a file.
 struct GgufTensor {
   std::string format;  // "f32", "bf16", "i32", "q8_0", "q4_K"
   Type type;           // of the numbers: float32 where they lie in blocks; axes as torch has them
   Array data;          // as it lies in the mapped file
 };
 
+// What a file holds.
 struct Gguf {
   std::map<std::string, GgufTensor> tensors = {};  // by name
   std::map<std::string, Attribute> metadata = {};  // numbers, bools, strings, lists of these

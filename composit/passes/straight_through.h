@@ -2,7 +2,7 @@
 // straight-through estimator of quantization-aware training (https://arxiv.org/abs/1308.3432).
 //
 //   const Graph trainable = straight_through(graph);
-//   LazyTensors slopes = grad(trainable.outputs()[0], {x});
+//   const Graph also = run_passes(graph, find_passes("straight_through"));
 //
 // Without it, a derivative that goes through `quantized_decomposed::quantize_…` is refused. Values
 // stay what they are, bit by bit.

@@ -61,6 +61,7 @@ QuantizeMethod quantize_method(std::string_view name);
 std::string_view name(Activations activations);
 Activations activations_from_name(std::string_view name);
 
+// What is quantized, and how.
 struct QuantizeOptions {
   WeightFormat weights = {};                         // see above
   Activations activations = Activations::unchanged;  // of linear layers
@@ -93,6 +94,7 @@ struct QuantizedLayer {
   std::string left = {};  // why it stays as it was; empty: it was quantized
 };
 
+// A quantized capture, and what became of its weights.
 struct Quantized {
   SavedCapture capture;                // with new results of the example, where it has one
   std::vector<QuantizedLayer> layers;  // in the order of the graph's inputs

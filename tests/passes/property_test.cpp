@@ -40,6 +40,7 @@ class EveryPass : public ::testing::TestWithParam<std::string> {
   Graph graph_of(uint64_t seed) const {
     const Graph graph = ComputableGraph(seed).make();
     if (GetParam() == "join_slices") return with_slices(graph);
+    if (GetParam() == "straight_through") return with_rounding(graph);
     return GetParam() == "inline_calls" ? outline_repeats(graph) : graph;
   }
   // Its first output, put together of two overlapping parts of it.
@@ -52,6 +53,19 @@ class EveryPass : public ::testing::TestWithParam<std::string> {
     };
     return Graph({.inputs = graph.inputs(),
                   .outputs = {part(0, x.numel() / 2 + 1) + part(x.numel() / 2, x.numel())}});
+  }
+  // And its first output as int8 and back, which is not differentiated.
+  static Graph with_rounding(const Graph& graph) {
+    const LazyTensor x = to(reshape(graph.outputs()[0], {1, -1}), DType::float32);
+    const LazyTensors chosen =
+        apply("quantized_decomposed::choose_qparams_per_token", {x, DType::int8});
+    const LazyTensor integers = apply_one("quantized_decomposed::quantize_per_token",
+                                          {x, chosen[0], chosen[1], -128, 127, DType::int8});
+    Graph::Parts parts = graph.parts();
+    parts.outputs.push_back(
+        apply_one("quantized_decomposed::dequantize_per_token",
+                  {integers, chosen[0], chosen[1], -128, 127, DType::int8, DType::float32}));
+    return Graph(parts);
   }
   bool is_exact() const {
     const Passes passes = find_passes(GetParam());

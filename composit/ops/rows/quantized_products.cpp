@@ -65,7 +65,7 @@ void add_int8_products(OperationTable& rows) {
       {.schema = "aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor",
        .kind = OpKind::contraction,
        .loops = [](In x, In w, In scales) { return int8_product(x, w, scales); },
-       .samples = "bf16[2,8] i8[4,8] bf16[4] | f16[2,8] i8[4,8] f16[4]",
+       .samples = "bf16[4,64] i8[32,64] bf16[32] | f16[4,64] i8[32,64] f16[32]",
        .bad = "f32[2,3] i8[4,2] f32[4]: expected [M, K] | f32[2,3] u8[4,3] f32[4]: int8 [N, K]"});
   rows.add({.schema = "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
             .kind = OpKind::contraction,
