@@ -13,7 +13,8 @@
 //   fc.weight.int4     uint8 [out, in / 2]: two to a byte, low half first, two's complement
 //   fc.weight.scales   float32 [out], or [out, groups]: groups lie along the inputs of the layer
 //   fc.weight.divisors float32 [in]: what inputs are divided by; with `awq` and `smooth`
-//   fc.weight.zeros    int32 or, of 4 bits, int8: as the scales; where `symmetric` is not set
+//   fc.weight.zeros    as the scales, int32; of 4 bits, two to a byte, or int8 if a row has an odd
+//                      number of them; where `symmetric` is not set
 // ```
 //
 // and `quantized_decomposed::dequantize_per_channel`, or `…_per_channel_group` of

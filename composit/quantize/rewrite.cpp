@@ -80,9 +80,14 @@ class Storing {
   // Differences of two integers of 4 bits fit into int8, those of 8 bits do not.
   std::optional<LazyTensor> points(const Dims& sizes) {
     if (integers_.format.symmetric) return std::nullopt;
-    return integers_.format.bits == 4
-               ? hold("zeros", array_with(DType::int8, sizes, zeros_of<int8_t>(integers_)))
-               : hold("zeros", array_with(DType::int32, sizes, zeros_of<int32_t>(integers_)));
+    if (integers_.format.bits == 8)
+      return hold("zeros", array_with(DType::int32, sizes, zeros_of<int32_t>(integers_)));
+    const std::vector<int8_t> zeros = zeros_of<int8_t>(integers_);
+    if (sizes.back() % 2 != 0) return hold("zeros", array_with(DType::int8, sizes, zeros));
+    Dims halves = sizes;
+    halves.back() /= 2;
+    return apply_one("composit::unpack_int4",
+                     {hold("zeros", array_with(DType::uint8, halves, packed(zeros)))});
   }
 
   const Layer& layer_;

@@ -121,7 +121,7 @@ CLI::App* add_quantize(CLI::App& app, cli::QuantizeArguments& arguments) {
   command->add_option("--except", arguments.except, "weights to leave, as in 'lm_head*'");
   command->add_option("--max-error", arguments.max_error,
                       "as many layers as keep results within this part of their spread: 0.01");
-  command->add_flag("--unmeasured", arguments.unmeasured, "without running the example");
+  command->add_flag("--unmeasured", arguments.unmeasured, "without the errors of outputs");
   return command;
 }
 

@@ -8,6 +8,8 @@ import torch
 import torch.ao.quantization.fx._decomposed  # noqa: F401  registers the operators
 
 import composit
+import flashlight
+from array_agreement import difference
 
 TORCH = torch.ops.quantized_decomposed
 NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int8: "int8", torch.uint8: "uint8",
@@ -104,6 +106,41 @@ class QuantizationTest(unittest.TestCase):
             q = TORCH.quantize_per_token(x, scales, zeros, -128, 127, torch.int8)
             self.agree("quantize_per_token", x, scales, zeros, -128, 127, torch.int8)
             self.agree("dequantize_per_token", q, scales, zeros, -128, 127, torch.int8, torch.float32)
+
+
+class ProgramsTest(unittest.TestCase):
+    """Programs that come quantized are captured, replayed with their bits, and compiled."""
+
+    def setUp(self):
+        torch.manual_seed(1)
+        self.weight = torch.randint(-127, 127, (32, 64), dtype=torch.int8)
+        self.scales = torch.rand(32) * 0.01
+
+    @torch.no_grad()
+    def compiles(self, program, op):
+        captured = flashlight.trace(program, torch.randn(32, 64))
+        self.assertIn(op, [node.op for node in captured.graph.nodes])
+        x = torch.randn(32, 64)
+        self.assertTrue(torch.equal(captured(x), program(x)))
+        for backend in ("cpp", "mosaic"):
+            self.assertEqual(difference(captured.compile(backend)(x).numpy(), program(x).numpy(), 2), "", backend)
+
+    def test_products_with_weights_of_8_bits(self):
+        self.compiles(lambda x: torch.ops.aten._weight_int8pack_mm(x, self.weight, self.scales),
+                      "aten::_weight_int8pack_mm")
+
+    def test_products_of_integers(self):
+        self.compiles(lambda x: torch.ops.aten._int_mm((x * 20).to(torch.int8), self.weight.t()), "aten::_int_mm")
+
+    def test_programs_of_pt2e(self):
+        def program(x):
+            scale, zero = TORCH.choose_qparams.tensor(x, -128, 127, 1e-5, torch.int8)
+            q = TORCH.quantize_per_tensor.tensor(x, scale, zero, -128, 127, torch.int8)
+            x = TORCH.dequantize_per_tensor.tensor(q, scale, zero, -128, 127, torch.int8)
+            weight = TORCH.dequantize_per_channel(self.weight, self.scales, None, 0, -128, 127, torch.int8)
+            return torch.nn.functional.linear(x, weight)
+
+        self.compiles(program, "quantized_decomposed::dequantize_per_channel")
 
 
 if __name__ == "__main__":

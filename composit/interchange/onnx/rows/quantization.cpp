@@ -72,19 +72,26 @@ LazyTensors unpack_int4(const Call& call, const std::vector<Type>& results) {
   return {cast_to(integers, DType::int8)};
 }
 
+// ONNX takes integers of 4 bits themselves.
+LazyTensor without_cast(const LazyTensor& x) {
+  const Node& cast = *x.node;
+  return cast.op() == Symbol("onnx::Cast") && cast.operands()[0].dtype() == DType::int4
+             ? cast.operands()[0]
+             : x;
+}
+
 LazyTensors dequantize_groups(const Call& call, const std::vector<Type>& results) {
   const LazyTensor &x = tensor_of(call, "input"), &scales = tensor_of(call, "scales");
   const LazyTensor& zeros = tensor_of(call, "zero_points");
   const int64_t group = std::min(int_of(call, "group_size"), x.size(1));
   const Dims sizes{x.size(0), group == 0 ? 0 : x.size(1) / group};
+  const LazyTensor integers = without_cast(x);
+  const LazyTensor points = zeros ? without_cast(zeros) : zeros;
   if (!is_byte(x) || scales.dtype() != DType::float32 || scales.sizes() != sizes ||
-      results[0].dtype != DType::float32 || zeros)
+      results[0].dtype != DType::float32 || !fits(points, integers) ||
+      (points && points.sizes() != sizes))
     return {};
-  // ONNX takes the integers of 4 bits themselves.
-  const Node& cast = *x.node;
-  const bool is_int4 =
-      cast.op() == Symbol("onnx::Cast") && cast.operands()[0].dtype() == DType::int4;
-  return {dequantized(is_int4 ? cast.operands()[0] : x, scales, {},
+  return {dequantized(integers, scales, points,
                       {attribute("axis", 1), attribute("block_size", group)}, results[0])};
 }
 
