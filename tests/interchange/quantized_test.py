@@ -23,6 +23,7 @@ SKIPPED = 77
 CLOSE = {"onnxruntime": 1e-5, "openvino": 2e-5, "xla": 1e-5, "iree": 1e-4}
 # A node's op_type: field 4, its length, its text.
 QUANTIZES, DEQUANTIZES = b"\x22\x0eQuantizeLinear", b"\x22\x10DequantizeLinear"
+BITS, CASTS = b"\x22\x0aBitwiseAnd", b"\x22\x04Cast"
 
 
 class Model(torch.nn.Module):
@@ -72,7 +73,7 @@ class QuantizedTest(unittest.TestCase):
         for opset in (20, 21, 24):
             self.engines_agree(small, ["onnxruntime", "openvino"], opset=opset)
         text, size = self.text_of(small, "onnx", opset=21)
-        self.assertEqual(text.count(DEQUANTIZES), 3)
+        self.assertEqual((text.count(DEQUANTIZES), text.count(BITS), text.count(CASTS)), (3, 0, 0))
         _, before = self.text_of(self.captured, "onnx")
         self.assertLess(size, before / 4)
 
@@ -80,8 +81,9 @@ class QuantizedTest(unittest.TestCase):
         small = self.small(weights="int4", group=32, symmetric=False)
         self.engines_agree(small, ["onnxruntime", "openvino"], opset=21)
         text, _ = self.text_of(small, "onnx", opset=21)
-        # Those of `down`, [64, 3], are odd in number, so that they are bytes beside integers of 4 bits.
-        self.assertEqual(text.count(DEQUANTIZES), 2)
+        self.assertEqual(text.count(DEQUANTIZES), 3)
+        # Those of `down`, [64, 3], are odd in number: bytes, for which its integers are cast.
+        self.assertEqual((text.count(BITS), text.count(CASTS)), (0, 1))
         self.engines_agree(small, ["onnxruntime", "openvino"], opset=20)
 
     def test_onnx_calibrated_inputs(self):

@@ -5,6 +5,7 @@
 #include "composit/interchange/onnx/rows.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
+#include "composit/passes/inline_calls.h"
 
 namespace composit::onnx {
 namespace {
@@ -12,6 +13,49 @@ namespace {
 const Symbol& non_zero() {
   static const Symbol op(std::string(kDomain) + "::NonZero");
   return op;
+}
+
+bool is_weight(const LazyTensor& x) {
+  return is_input(*x.node) &&
+         (input_kind(*x.node) == InputKind::parameter || input_kind(*x.node) == InputKind::buffer);
+}
+
+// ONNX has integers of 4 bits, two to a byte and low half first as well: weights of bytes that are
+// taken apart are initializers of them, which model.cpp writes. Others are taken apart by the
+// definition.
+Graph with_int4_weights(const Graph& graph) {
+  return rebuild(graph, [](const Node& node, const LazyTensors& operands) {
+    std::optional<Replacement> replacement;
+    if (node.op().str() != "composit::unpack_int4" || !is_weight(operands[0])) return replacement;
+    const auto placed = [&](const LazyTensor& made) {
+      NodeSpec spec = copy_of(*made.node, made.node->operands());
+      spec.place = node.place();
+      return std::move(spec).make();
+    };
+    const LazyTensor integers = placed(call(kInt4Initializer, {operands[0]}, {},
+                                            tensor_type(DType::int4, node.outputs()[0].sizes)));
+    replacement = replace_by(placed(cast_to(integers, DType::int8)).node);
+    return replacement;
+  });
+}
+
+// DequantizeLinear takes integers of 4 bits themselves, zero points as well.
+Graph without_int4_casts(const Graph& graph) {
+  return rebuild(graph, [](const Node& node, const LazyTensors& operands) {
+    std::optional<Replacement> replacement;
+    if (node.op().str() != std::string(kDomain) + "::DequantizeLinear") return replacement;
+    NodeSpec spec = copy_of(node, operands);
+    for (const size_t i : {size_t{0}, size_t{2}}) {
+      if (i >= operands.size()) continue;
+      const Node& cast = *operands[i].node;
+      if (cast.op().str() != std::string(kDomain) + "::Cast" ||
+          cast.operands()[0].dtype() != DType::int4)
+        return replacement;
+      spec.operands[i] = cast.operands()[0];
+    }
+    replacement = replace_by(std::move(spec).make_node());
+    return replacement;
+  });
 }
 
 // Sizes that follow from values have to be what they were.
@@ -42,8 +86,10 @@ Graph without_open_sizes(const Graph& region) {
 }  // namespace
 
 Lowered lower(const Graph& graph, int opset) {
-  Lowered lowered =
-      interchange::lower(graph, {.name = "ONNX", .domain = kDomain, .rows = rows(opset)});
+  const bool has_int4 = opset >= 21;
+  Lowered lowered = interchange::lower(has_int4 ? with_int4_weights(inline_calls(graph)) : graph,
+                                       {.name = "ONNX", .domain = kDomain, .rows = rows(opset)});
+  if (has_int4) lowered.graph = without_int4_casts(lowered.graph);
   interchange::guard_checks(lowered, kDomain, "And");
   rebuild_regions(lowered.graph, without_open_sizes);
   hold_sizes(lowered);

@@ -58,41 +58,18 @@ LazyTensors dequantize_per_tensor(const Call& call, const std::vector<Type>& res
   return {dequantized(x, step.scale, step.zero, {}, results[0])};
 }
 
-// ---- blocks and integers of 4 bits, from opset 21 on --------------------------------------------
-
-// A weight whose bytes are integers of 4 bits, low half first, as ONNX has them too: model.cpp
-// writes it as such. Else the definition takes bytes apart.
-LazyTensors unpack_int4(const Call& call, const std::vector<Type>& results) {
-  const LazyTensor& bytes = tensor_of(call, "bytes");
-  if (!is_input(*bytes.node) || input_kind(*bytes.node) == InputKind::user_input ||
-      input_kind(*bytes.node) == InputKind::block)
-    return {};
-  const LazyTensor integers =
-      onnx::call(kInt4Initializer, {bytes}, {}, tensor_type(DType::int4, results[0].sizes));
-  return {cast_to(integers, DType::int8)};
-}
-
-// ONNX takes integers of 4 bits themselves.
-LazyTensor without_cast(const LazyTensor& x) {
-  const Node& cast = *x.node;
-  return cast.op() == Symbol("onnx::Cast") && cast.operands()[0].dtype() == DType::int4
-             ? cast.operands()[0]
-             : x;
-}
+// ---- blocks, from opset 21 on -------------------------------------------------------------------
 
 LazyTensors dequantize_groups(const Call& call, const std::vector<Type>& results) {
   const LazyTensor &x = tensor_of(call, "input"), &scales = tensor_of(call, "scales");
   const LazyTensor& zeros = tensor_of(call, "zero_points");
   const int64_t group = std::min(int_of(call, "group_size"), x.size(1));
   const Dims sizes{x.size(0), group == 0 ? 0 : x.size(1) / group};
-  const LazyTensor integers = without_cast(x);
-  const LazyTensor points = zeros ? without_cast(zeros) : zeros;
   if (!is_byte(x) || scales.dtype() != DType::float32 || scales.sizes() != sizes ||
-      results[0].dtype != DType::float32 || !fits(points, integers) ||
-      (points && points.sizes() != sizes))
+      results[0].dtype != DType::float32 || !fits(zeros, x) || (zeros && zeros.sizes() != sizes))
     return {};
-  return {dequantized(integers, scales, points,
-                      {attribute("axis", 1), attribute("block_size", group)}, results[0])};
+  return {dequantized(x, scales, zeros, {attribute("axis", 1), attribute("block_size", group)},
+                      results[0])};
 }
 
 }  // namespace
@@ -104,9 +81,7 @@ void add_quantization_rows(std::vector<Row>& rows) {
 }
 
 void add_block_rows(std::vector<Row>& rows) {
-  rows.insert(rows.end(),
-              {{"composit::unpack_int4", unpack_int4},
-               {"quantized_decomposed::dequantize_per_channel_group", dequantize_groups}});
+  rows.push_back({"quantized_decomposed::dequantize_per_channel_group", dequantize_groups});
 }
 
 }  // namespace composit::onnx
