@@ -58,6 +58,24 @@ LazyTensors dequantize_per_tensor(const Call& call, const std::vector<Type>& res
   return {dequantized(x, step.scale, step.zero, {}, results[0])};
 }
 
+// Low and high halves side by side, in two's complement. By arithmetic: OpenVINO's BitShift rounds.
+// Weights are no bytes from opset 21 on: see lower.cpp.
+LazyTensors unpack_int4(const Call& call, const std::vector<Type>& results) {
+  const auto integer = [](int value) { return number(value, DType::int32); };
+  const LazyTensor bytes = cast_to(tensor_of(call, "bytes"), DType::int32);
+  const LazyTensor high = binary("Div", bytes, integer(16));
+  const LazyTensor low = binary("Sub", bytes, binary("Mul", high, integer(16)));
+  Dims apart = bytes.sizes(), both = bytes.sizes();
+  apart.push_back(1);
+  both.push_back(2);
+  const LazyTensor pairs = onnx::call("Concat", {reshaped(low, apart), reshaped(high, apart)},
+                                      {attribute("axis", static_cast<int64_t>(bytes.rank()))},
+                                      tensor_type(DType::int32, both));
+  const LazyTensor bits = reshaped(pairs, results[0].sizes);
+  const LazyTensor turned = binary("Mod", binary("Add", bits, integer(8)), integer(16));
+  return {cast_to(binary("Sub", turned, integer(8)), DType::int8)};
+}
+
 // ---- blocks, from opset 21 on -------------------------------------------------------------------
 
 LazyTensors dequantize_groups(const Call& call, const std::vector<Type>& results) {
@@ -75,7 +93,8 @@ LazyTensors dequantize_groups(const Call& call, const std::vector<Type>& results
 }  // namespace
 
 void add_quantization_rows(std::vector<Row>& rows) {
-  rows.insert(rows.end(), {{"quantized_decomposed::dequantize_per_channel", dequantize_per_channel},
+  rows.insert(rows.end(), {{"composit::unpack_int4", unpack_int4},
+                           {"quantized_decomposed::dequantize_per_channel", dequantize_per_channel},
                            {"quantized_decomposed::dequantize_per_tensor", dequantize_per_tensor},
                            {"quantized_decomposed::quantize_per_tensor", quantize_per_tensor}});
 }
