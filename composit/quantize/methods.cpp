@@ -17,7 +17,8 @@ Square inverse_factor(Square h, size_t n) {
   for (size_t j = n; j-- > 0;) {
     double pivot = h[j * n + j];
     for (size_t k = j + 1; k < n; ++k) pivot -= h[j * n + k] * h[j * n + k];
-    if (!(pivot > 0)) throw UserError("its inputs in the examples are not finite");
+    if (!(pivot > 0))
+      throw UserError("the sums of squares of its inputs in the examples are not finite");
     const double root = h[j * n + j] = std::sqrt(pivot);
     for (size_t i = 0; i < j; ++i) {
       double sum = h[i * n + j];

@@ -98,7 +98,11 @@ class Quantizer {
         options_.method == QuantizeMethod::nearest) {
       integers_ = nearest(matrix, format);
     } else if (options_.method == QuantizeMethod::gptq) {
-      integers_ = gptq(matrix, format, inputs);
+      try {
+        integers_ = gptq(matrix, format, inputs);
+      } catch (const UserError& error) {
+        throw UserError("[quantize] gptq of weight '" + layer.name() + "': " + error.what());
+      }
     } else {
       divisors = options_.method == QuantizeMethod::awq ? awq_factors(matrix, format, inputs)
                                                         : smooth_factors(matrix, inputs);

@@ -1,6 +1,7 @@
 #include "composit/quantize/rewrite.h"
 
 #include <algorithm>
+#include <set>
 
 #include "composit/ir/error.h"
 #include "composit/ir/flat_map.h"
@@ -128,6 +129,7 @@ class Rewriter {
         result.weights[input_name(*stored.node)] = stored.node->held();
       }
     }
+    expect_names(parts.inputs);
     result.graph = Graph(std::move(parts));
     result.example_outputs.clear();
     return result;
@@ -179,6 +181,14 @@ class Rewriter {
     const Graph body({.inputs = blocks, .outputs = {y}});
     return inlined(body, arguments, [&](NodeSpec& spec) { spec.place = node.place(); })[0];
   }
+  static void expect_names(const LazyTensors& inputs) {
+    std::set<std::string> names;
+    for (const LazyTensor& input : inputs)
+      if (!names.insert(input_name(*input.node)).second)
+        throw UserError("[quantize] two inputs would be called '" + input_name(*input.node) +
+                        "': values of weights need inputs with names of their own");
+  }
+
   // A further name of a weight says where it is in the graph.
   static void drop_ties(SavedCapture& capture, const std::string& name) {
     std::erase_if(capture.properties, [&](const auto& property) {

@@ -179,6 +179,10 @@ TEST(WithValues, blocks_of_a_file_are_weights) {
       }
   }
   EXPECT_THAT(user_error([&] {
+                with_values(capture, {{"w", numbers_of("x", file.tensors.at("q4_1"))}});
+              }).value_or("no error"),
+              HasSubstr("two inputs would be called 'x'"));
+  EXPECT_THAT(user_error([&] {
                 with_values(capture, {{"v", numbers_of("v", file.tensors.at("f32"))}});
               }).value_or("no error"),
               HasSubstr("no weight is called 'v'"));
