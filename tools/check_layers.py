@@ -92,6 +92,7 @@ LAYERS = {
     ),
     "composit/interchange": Layer(
         (
+            "composit/shipped",
             "composit/ir",
             "composit/op",
             "composit/ops",

@@ -12,14 +12,11 @@
 namespace composit::interchange {
 namespace {
 
-std::string operator_in(std::string_view domain, std::string_view op) {
-  return std::string(domain) + "::" + std::string(op);
-}
+constexpr std::string_view kChecked = "interchange::checked";
 
 class Checks {
  public:
-  Checks(std::string_view domain, std::string_view both, bool drops)
-      : checked_(operator_in(domain, "checked")), both_(operator_in(domain, both)), drops_(drops) {}
+  Checks(std::string_view both, bool drops) : both_(both), drops_(drops) {}
 
   void run(Lowered& lowered) {
     Graph::Parts parts = without(lowered.graph, false).parts();
@@ -36,7 +33,7 @@ class Checks {
         rebuild_regions(graph, [this](const Graph& region) { return without(region, true); });
     return rebuild(plain, [&](const Node& node, const LazyTensors& operands) {
       std::optional<Replacement> replacement;
-      if (node.op() != checked_) return replacement;
+      if (!is_check(node)) return replacement;
       note(node, operands[1], inside);
       replacement = Replacement{.outputs = {operands[0]}};
       return replacement;
@@ -61,7 +58,7 @@ class Checks {
            is_true(x.node->operands()[1]);
   }
 
-  const Symbol checked_, both_;
+  const Symbol both_;
   const bool drops_;
   std::map<std::string, LazyTensor> holds_;
   std::vector<std::string> order_;
@@ -69,14 +66,18 @@ class Checks {
 
 }  // namespace
 
-LazyTensor checked(std::string_view domain, const LazyTensor& x, const LazyTensor& holds,
-                   const std::string& what) {
-  return results_of(operator_in(domain, "checked"), {x, holds}, {attribute("what", what)},
+LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what) {
+  return results_of(kChecked, {x, holds}, {attribute("what", what)},
                     {tensor_type(x.dtype(), x.sizes())})[0];
 }
 
-void guard_checks(Lowered& lowered, std::string_view domain, std::string_view both, bool drops) {
-  Checks(domain, both, drops).run(lowered);
+bool is_check(const Node& node) {
+  static const Symbol op(kChecked);
+  return node.op() == op;
+}
+
+void guard_checks(Lowered& lowered, std::string_view both, bool drops) {
+  Checks(both, drops).run(lowered);
 }
 
 }  // namespace composit::interchange

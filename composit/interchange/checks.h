@@ -1,7 +1,7 @@
 // What rows ask of values, as guards of a lowered graph.
 //
-// A row marks a result by a node `checked(result, holds)` of the target's domain, whose attribute
-// `what` says what is asked. Here the marks are taken out: questions of one text become one guard.
+// A row marks a result by a node `interchange::checked(result, holds)`, whose attribute `what` says
+// what is asked. Here the marks are taken out: questions of one text become one guard.
 #pragma once
 
 #include <string>
@@ -12,13 +12,15 @@
 namespace composit::interchange {
 
 // x, for which `holds`, a bool, has to be true.
-LazyTensor checked(std::string_view domain, const LazyTensor& x, const LazyTensor& holds,
-                   const std::string& what);
+LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what);
+// True for the node of such a mark.
+bool is_check(const Node& node);
 
-// `both`: the target's conjunction, an operator of its domain by this name. What is known to hold
-// is not asked. Within branches and loops nobody can ask: UserError there, unless `drops`, which
-// leaves questions out.
-void guard_checks(Lowered& lowered, std::string_view domain, std::string_view both,
-                  bool drops = false);
+// What rows ask whose results are as long as values say.
+inline constexpr char kAsMany[] = "as many elements are chosen as were";
+
+// `both`: the target's conjunction, "onnx::And". What is known to hold is not asked. Within
+// branches and loops nobody can ask: UserError there, unless `drops`, which leaves questions out.
+void guard_checks(Lowered& lowered, std::string_view both, bool drops = false);
 
 }  // namespace composit::interchange

@@ -43,6 +43,13 @@ std::optional<Graph> definition_of(const Node& node) {
   return Graph({.inputs = blocks, .outputs = outputs});
 }
 
+std::optional<Graph> body_of(const Node& node) {
+  const Attribute* body = node.find_run("body");
+  if (body == nullptr) return std::nullopt;
+  const Graph& graph = *body->as<Region>();
+  return Graph({.inputs = graph.inputs(), .outputs = graph.outputs()});
+}
+
 bool sizes_follow_values(const Node& node) {
   const Operation* operation = operation_of(node);
   if (operation == nullptr) return false;

@@ -14,6 +14,10 @@ namespace composit::interchange {
 // neither, or where it has no row. UserError where its loops have no operators (tensorize.h).
 std::optional<Graph> definition_of(const Node& node);
 
+// What a composite operation that composit does not know was when it ran: the operators inside,
+// less guards. Nothing where it has none.
+std::optional<Graph> body_of(const Node& node);
+
 // True if sizes of its results may be others for other values of the same types: a capture holds
 // for those that it saw.
 bool sizes_follow_values(const Node& node);

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "composit/interchange/checks.h"
+#include "composit/interchange/common_rows.h"
+#include "composit/interchange/complex_pairs.h"
 #include "composit/interchange/definition.h"
 #include "composit/interchange/refusals.h"
+#include "composit/interchange/values.h"
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ir/transform.h"
@@ -23,9 +27,9 @@ class Lowering {
   explicit Lowering(const Target& target) : target_(target) {}
 
   Lowered run(const Graph& graph) {
-    const Graph plain = without_guards(inline_calls(graph));
+    const Graph pure = without_guards(inline_calls(graph));
     Lowered result;
-    result.graph = lowered(fold_constants(plain));
+    result.graph = lowered(fold_constants(plain(pure)));
     refusals_.expect_none();
     result.guards = std::move(guards_);
     return result;
@@ -89,9 +93,10 @@ class Lowering {
   Graph lowered(const Graph& graph) {
     return rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
       std::optional<Replacement> replacement;
-      if (is_input(node) || node.op() == ops::kConstant || node.op().domain() == target_.domain)
-        return replacement;
+      const bool stays = is_input(node) || node.op() == ops::kConstant || is_check(node);
+      if (stays || node.op().domain() == target_.domain) return replacement;
       const NodePtr now = copy_of(node, operands).make_node();
+      if (is_empty(*now)) return std::optional(Replacement{.outputs = empty_results(*now)});
       try {
         if (const auto parts = parts_of(*now))
           replacement = Replacement{.outputs = in_place_of(*now, *parts)};
@@ -100,6 +105,23 @@ class Lowering {
       }
       return replacement;
     });
+  }
+
+  // Results without elements need no operator, for which runtimes often have none, unless it is
+  // values that say so.
+  static bool is_empty(const Node& node) {
+    const auto& types = node.outputs();
+    const bool has_none = std::all_of(types.begin(), types.end(), [](const Type& type) {
+      return !is_defined(type) || type.numel() == 0;
+    });
+    return has_none && !types.empty() && operation_of(node) != nullptr &&
+           node.find_run("body") == nullptr && !sizes_follow_values(node);
+  }
+  static LazyTensors empty_results(const Node& node) {
+    LazyTensors results;
+    for (const Type& type : node.outputs())
+      results.push_back(is_defined(type) ? filled(0, type.dtype, type.sizes) : LazyTensor());
+    return results;
   }
 
   // The node in terms of the target's operators; nothing, and a refusal, where there are none.
@@ -113,21 +135,32 @@ class Lowering {
     const Origin before = around_;
     around_ = origin_of(node, around_);
     defining_.insert(op);
-    Graph result = lowered(*parts);  // refusals are gathered, not thrown
+    Graph result = lowered(plain(*parts));  // refusals are gathered, not thrown
     defining_.erase(op);
     around_ = before;
     return result;
   }
 
+  // The row of composit that speaks for a node, also where values say how many results it has.
+  static const Operation* operation_for(const Node& node) {
+    try {
+      return row_for(node);
+    } catch (const SizesDependOnValues&) {
+      return operation_of(node);
+    }
+  }
+
   std::optional<Graph> by_row(const Node& node) {
-    const Operation* operation = row_for(node);
+    const Operation* operation = operation_for(node);
     if (operation == nullptr) return std::nullopt;
-    const Row* row = target_.rows.find(node.op());
-    if (row == nullptr) row = target_.rows.find(operation->schema.name);  // of another name
-    if (row == nullptr) return std::nullopt;
-    LazyTensors blocks;
+    LazyTensors blocks, results;
     const Call call = call_of(node, operation->schema, blocks_for(node, blocks));
-    const LazyTensors results = row->rule(call, node.outputs());
+    for (const RowTable* table : {&target_.rows, &common_rows()}) {
+      const Row* row = table->find(node.op());
+      if (row == nullptr) row = table->find(operation->schema.name);  // of another name
+      if (row != nullptr) results = row->rule(call, node.outputs());
+      if (results.size() == node.outputs().size()) break;
+    }
     if (results.size() != node.outputs().size()) return std::nullopt;
     // A rule may use operators of ATen that have rows, and regions.
     const Graph made = lowered(Graph({.inputs = blocks, .outputs = results}));
@@ -141,14 +174,12 @@ class Lowering {
       if (guard_of(*node) || find_draw(node->op()) != nullptr || operation_of(*node) == nullptr)
         refusals_.add(*node, around_, "it has effects within a branch or a loop");
     parts.effects.clear();
-    return lowered(fold_constants(Graph(std::move(parts))));
+    return lowered(fold_constants(plain(Graph(std::move(parts)))));
   }
 
-  static std::optional<Graph> body_of(const Node& node) {
-    const Attribute* body = node.find_run("body");
-    if (body == nullptr) return std::nullopt;
-    const Graph& graph = *body->as<Region>();
-    return Graph({.inputs = graph.inputs(), .outputs = graph.outputs()});  // guards: see above
+  // Without what the target has no numbers for.
+  Graph plain(const Graph& graph) {
+    return target_.has_complex ? graph : complex_as_pairs(graph, refusals_, around_);
   }
 
   std::string name() const { return std::string(target_.name); }

@@ -18,6 +18,8 @@ struct Target {
   std::string_view name;    // in errors: "ONNX"
   std::string_view domain;  // of its operators, which stay as they are: "onnx"
   const RowTable& rows;     // what it has of ATen
+  // Without them, complex numbers are pairs of real ones: complex_pairs.h.
+  bool has_complex = true;
 };
 
 struct Lowered {

@@ -28,6 +28,13 @@ LazyTensor expanded(const LazyTensor& x, const Dims& sizes) {
   return x.sizes() == sizes ? x : call("aten::expand", {x, sizes});
 }
 
+// (-1)^(n + 1) n! zeta(n + 1, x), n above 0.
+LazyTensor polygamma(const LazyTensor& n, const LazyTensor& x) {
+  const LazyTensor sign = call("aten::remainder.Scalar", {n, 2}) * 2 - 1;
+  const LazyTensor factorial = exp(call("aten::lgamma", {n + 1}));
+  return sign * factorial * call("aten::special_zeta", {n + 1, x});
+}
+
 // A function of tensors that broadcast, of the dtype that expressions say.
 LazyTensor applied(Function function, const LazyTensors& arguments, DType dtype) {
   if (function == Function::cast) return to(arguments[0], dtype);
@@ -39,8 +46,7 @@ LazyTensor applied(Function function, const LazyTensors& arguments, DType dtype)
   const bool is_part = function == Function::real || function == Function::imag;
   if (is_part && !is_complex(arguments[0].dtype()))
     return function == Function::real ? arguments[0] : filled(0, dtype, arguments[0].sizes());
-  if (function == Function::polygamma)
-    throw UserError("polygamma of a computed order has no operator");
+  if (function == Function::polygamma) return polygamma(arguments[0], arguments[1]);
   return to(call(operator_of(function), {arguments.begin(), arguments.end()}), dtype);
 }
 

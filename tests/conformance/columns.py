@@ -246,7 +246,8 @@ def _in_engine(subject, engine, without_kernel=None):
         if not all(bool(v) for name, v in received.items() if name.startswith("guard_")):
             return "a guard does not hold"
         expected = _eager(case)[0]
-        outputs = [torch.from_numpy(received[f"output_{i}"]) for i in range(len(_tensors(expected)))]
+        outputs = [engines.as_tensor(received[f"output_{i}"], tensor.dtype)
+                   for i, tensor in enumerate(_tensors(expected))]  # fmt: skip
         return _differing_values(subject, case, outputs, expected)
 
     return _each(asked, check)

@@ -4,7 +4,7 @@ import collections
 import json
 import re
 
-from exceptions import UNDEFINED
+from exceptions import BEYOND_ONNX, UNDEFINED
 
 _MEANING = {
     "captured": "captured",
@@ -109,6 +109,7 @@ def _page(results, total, columns, failures):
         "",
         table(results, columns),
         "",
+        *_within_reach(results),
         *_not_run(results, total, columns),
         "Values are not defined, and only types compared: "
         + ", ".join(f"`{name}`" for name in UNDEFINED)
@@ -121,6 +122,19 @@ def _page(results, total, columns, failures):
         lines += [f"- {line}" for line in by_column[column]] or ["Nothing."]
         lines.append("")
     return "\n".join(lines)
+
+
+def _within_reach(results):
+    """The share of what onnxruntime can compute at all."""
+    passed, asked = _counts([r for r in results if r["op"] not in BEYOND_ONNX], "onnx")
+    if not asked:
+        return []
+    reasons = collections.defaultdict(list)
+    for name, why in BEYOND_ONNX.items():
+        reasons[why].append(f"`{name}`")
+    beyond = "; ".join(f"{why} ({', '.join(names)})" for why, names in reasons.items())
+    return [f"Of the {asked} operators that onnxruntime can compute at all, {passed} pass"
+            f" ({100 * passed / asked:.1f} %). The others have {beyond}.", ""]  # fmt: skip
 
 
 def _not_run(results, total, columns):

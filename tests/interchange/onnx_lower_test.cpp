@@ -94,13 +94,29 @@ TEST(onnx, refuses_all_that_has_no_operators) {
   const std::string message = message_of([] {
     lower(parse(R"(
       graph(%x: float32[3]) {
-        %a: float32[3] = aten::i0(%x)  # source="a.cpp:1"
+        %a: float32[3] = mine::other(%x)  # source="a.cpp:1"
         %b: float32[3] = mine::unknown(%a)  # source="a.cpp:2"
         return %b
       })"));
   });
-  EXPECT_THAT(message, HasSubstr("aten::i0 at a.cpp:1"));
+  EXPECT_THAT(message, HasSubstr("mine::other at a.cpp:1"));
   EXPECT_THAT(message, HasSubstr("mine::unknown at a.cpp:2"));
+}
+
+TEST(onnx, a_program_that_gives_no_tensor_is_no_model) {
+  EXPECT_THAT(message_of([] { lower(parse("graph(%x: float32[3]) {\n  return\n}")); }),
+              HasSubstr("at least one output"));
+}
+
+TEST(onnx, complex_inputs_and_results_have_an_axis_for_their_parts) {
+  const Graph graph = lower(parse(R"(
+      graph(%z: complex64[3]) {
+        %w: complex64[3] = aten::conj_physical(%z)
+        return %w
+      })"))
+                          .graph;
+  EXPECT_EQ(graph.inputs()[0].type(), tensor_type(DType::float32, {3, 2}));
+  EXPECT_EQ(graph.outputs()[0].type(), tensor_type(DType::float32, {3, 2}));
 }
 
 TEST(onnx, draws_have_no_operators) {

@@ -83,7 +83,6 @@ TEST(tensorize, gives_what_loops_give) {
                                        "aten::max_pool2d_with_indices",
                                        "aten::max_pool3d_with_indices",
                                        "aten::min.dim",
-                                       "aten::polygamma",
                                        "composit::recurrence"};
   EXPECT_EQ(refused, known);
 }

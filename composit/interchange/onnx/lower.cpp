@@ -87,12 +87,15 @@ Graph without_open_sizes(const Graph& region) {
 
 Lowered lower(const Graph& graph, int opset) {
   const bool has_int4 = opset >= 21;
-  Lowered lowered = interchange::lower(has_int4 ? with_int4_weights(inline_calls(graph)) : graph,
-                                       {.name = "ONNX", .domain = kDomain, .rows = rows(opset)});
+  Lowered lowered = interchange::lower(
+      has_int4 ? with_int4_weights(inline_calls(graph)) : graph,
+      {.name = "ONNX", .domain = kDomain, .rows = rows(opset), .has_complex = false});
   if (has_int4) lowered.graph = without_int4_casts(lowered.graph);
-  interchange::guard_checks(lowered, kDomain, "And");
+  interchange::guard_checks(lowered, "onnx::And");
   rebuild_regions(lowered.graph, without_open_sizes);
   hold_sizes(lowered);
+  if (lowered.graph.outputs().empty() && lowered.graph.mutations().empty())
+    throw UserError("it gives no tensor, and a model has at least one output");
   return lowered;
 }
 

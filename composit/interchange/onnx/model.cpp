@@ -13,6 +13,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/ir/scope.h"
+#include "composit/op/promotion.h"
 
 namespace composit::onnx {
 namespace {
@@ -92,6 +93,8 @@ class ModelWriter {
     model.message(field::metadata_props, pair("captured with", capture_.producer));
     if (!lowered_.guards.empty() && !options_.drop_guards)
       model.message(field::metadata_props, pair("guards", nlohmann::json(lowered_.guards).dump()));
+    if (const nlohmann::json names = complex_names(); !names.empty())
+      model.message(field::metadata_props, pair("complex", names.dump()));
     model.message(field::graph, graph_);
     return {model.bytes(), std::move(data_)};
   }
@@ -162,8 +165,10 @@ class ModelWriter {
     if (type.conj || type.neg || type.layout != Layout::strided)
       throw UserError("'" + name + "' is sparse or lazily conjugated, which ONNX has not");
     Message tensor;
+    // A complex number lies in memory as its two parts.
     for (const int64_t size : written.sizes) tensor.integer(field::dims, size);
-    tensor.integer(field::data_type, data_type_of(written.dtype));
+    if (is_complex(written.dtype)) tensor.integer(field::dims, 2);
+    tensor.integer(field::data_type, data_type_of(real_dtype(written.dtype)));
     tensor.text(field::tensor_name, name);
     tensor.text(field::tensor_doc, role);
     const auto size = static_cast<uint64_t>(type.nbytes());
@@ -319,6 +324,22 @@ class ModelWriter {
     for (size_t i = results; i < outputs.size() && !options_.drop_guards; ++i)
       all.emplace_back("guard_" + std::to_string(i - results), outputs[i]);
     return all;
+  }
+
+  // Of inputs and outputs of the model whose last axis has the parts of complex numbers.
+  nlohmann::json complex_names() const {
+    nlohmann::json names = nlohmann::json::array();
+    const auto note = [&](const std::string& name, const LazyTensor& value) {
+      if (value && is_complex(value.dtype())) names.push_back(name);
+    };
+    const Graph& captured = capture_.graph;
+    for (const LazyTensor& input : captured.inputs())
+      if (input_kind(*input.node) == InputKind::user_input) note(input_name(*input.node), input);
+    for (size_t i = 0; i < captured.outputs().size(); ++i)
+      note("output_" + std::to_string(i), captured.outputs()[i]);
+    for (const Mutation& mutation : captured.mutations())
+      note(input_name(*mutation.target.node) + ".written", mutation.value);
+    return names;
   }
 
   // A value that a node makes has the name of the output that it is.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "composit/interchange/checks.h"
 #include "composit/interchange/onnx/dtypes.h"
 
 namespace composit::onnx {
@@ -17,10 +16,6 @@ LazyTensors calls(std::string_view op, const LazyTensors& operands, Attributes a
 LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes attributes,
                 Type result) {
   return calls(op, operands, std::move(attributes), {std::move(result)})[0];
-}
-
-LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what) {
-  return interchange::checked(kDomain, x, holds, what);
 }
 
 LazyTensor unary(std::string_view op, const LazyTensor& x) {

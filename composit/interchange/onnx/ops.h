@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "composit/interchange/checks.h"
 #include "composit/interchange/values.h"
 #include "composit/ir/node.h"
 
@@ -28,12 +29,10 @@ LazyTensor call(std::string_view op, const LazyTensors& operands, Attributes att
 
 using interchange::attribute;
 using interchange::broadcast;
+using interchange::checked;
 using interchange::filled;
 using interchange::integers;
 using interchange::number;
-
-// x, for which `holds`, a bool, has to be true: lower.h makes an output of the model of it.
-LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what);
 
 // Operators whose types follow from their operands.
 LazyTensor unary(std::string_view op, const LazyTensor& x);

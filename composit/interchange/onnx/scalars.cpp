@@ -1,11 +1,13 @@
 #include "composit/interchange/onnx/scalars.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 
 #include "composit/interchange/onnx/special.h"
 #include "composit/ir/error.h"
+#include "composit/ops/native.h"
 
 namespace composit::onnx {
 namespace {
@@ -18,8 +20,27 @@ bool is_real(const LazyTensor& x) { return is_floating_point(x.dtype()); }
 
 LazyTensor add(const LazyTensor& x, const LazyTensor& y) { return binary("Add", x, y); }
 LazyTensor sub(const LazyTensor& x, const LazyTensor& y) { return binary("Sub", x, y); }
-LazyTensor mul(const LazyTensor& x, const LazyTensor& y) { return binary("Mul", x, y); }
-LazyTensor div(const LazyTensor& x, const LazyTensor& y) { return binary("Div", x, y); }
+
+double value_of(const LazyTensor& number) {
+  return elements<double>(number.node->attribute("value").as<Array>())[0];
+}
+
+// onnxruntime makes a number that a product of matrices is scaled by an attribute of it, in
+// float32: not so where it is there for each place of an axis.
+LazyTensor exact(const LazyTensor& number, const LazyTensor& other) {
+  const bool is_number = number.node->op() == ops::kConstant && number.rank() == 0;
+  if (!is_number || number.dtype() != DType::float64 || other.rank() < 2) return number;
+  Dims sizes = other.sizes();
+  const auto largest = std::max_element(sizes.begin(), sizes.end());
+  for (auto size = sizes.begin(); size != sizes.end(); ++size)
+    if (size != largest) *size = 1;
+  return filled(value_of(number), DType::float64, sizes);
+}
+
+LazyTensor mul(const LazyTensor& x, const LazyTensor& y) {
+  return binary("Mul", exact(x, y), exact(y, x));
+}
+LazyTensor div(const LazyTensor& x, const LazyTensor& y) { return binary("Div", x, exact(y, x)); }
 LazyTensor negative(const LazyTensor& x) { return unary("Neg", x); }
 
 // Exact for small x, where exp(x) - 1 is not: 2 t / (1 - t) with t = tanh(x / 2).

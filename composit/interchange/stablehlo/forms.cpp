@@ -181,8 +181,8 @@ std::optional<std::string> general_form(std::string_view op, const Node& node) {
 
 bool is_chlo(std::string_view op) {
   static const auto* names = new std::set<std::string_view>{
-      "asin", "acos", "atan",    "sinh",   "cosh",    "asinh",     "acosh", "atanh",
-      "erf",  "erfc", "erf_inv", "lgamma", "digamma", "polygamma", "zeta",  "next_after"};
+      "asin",  "acos", "atan", "sinh",    "cosh",   "asinh",   "acosh",
+      "atanh", "erf",  "erfc", "erf_inv", "lgamma", "digamma", "next_after"};
   return names->contains(op);
 }
 

@@ -153,7 +153,7 @@ Lowered lower(const Graph& graph, bool drop_guards) {
   Lowered lowered =
       interchange::lower(graph, {.name = "StableHLO", .domain = kDomain, .rows = rows()});
   lowered.graph = with_answers(lowered.graph);
-  interchange::guard_checks(lowered, kDomain, "and", drop_guards);
+  interchange::guard_checks(lowered, "stablehlo::and", drop_guards);
   lowered.graph = without_unused_places(lowered.graph);
   return lowered;
 }

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <string>
 
-#include "composit/interchange/checks.h"
 #include "composit/ir/graph.h"
 #include "composit/ops/native.h"
 
@@ -152,10 +151,6 @@ LazyTensor padded(const LazyTensor& x, const LazyTensor& value, const std::vecto
     return x;
   return call("pad", {x, value}, {list("low", low), list("high", high)},
               tensor_type(x.dtype(), sizes));
-}
-
-LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what) {
-  return interchange::checked(kDomain, x, holds, what);
 }
 
 LazyTensor in_range(const LazyTensor& indices, int64_t limit) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "composit/interchange/checks.h"
 #include "composit/interchange/values.h"
 #include "composit/ir/node.h"
 
@@ -22,6 +23,7 @@ inline constexpr std::string_view kDomain = "stablehlo";
 
 using interchange::attribute;
 using interchange::broadcast;
+using interchange::checked;
 using interchange::integers;
 using interchange::number;
 
@@ -63,8 +65,6 @@ LazyTensor concatenated(const LazyTensors& parts, int64_t axis);
 LazyTensor padded(const LazyTensor& x, const LazyTensor& value, const std::vector<int64_t>& low,
                   const std::vector<int64_t>& high);
 
-// x, for which `holds`, a bool, has to be true: guards.h makes a result of the program of it.
-LazyTensor checked(const LazyTensor& x, const LazyTensor& holds, const std::string& what);
 // True if all indices are from 0 to before `limit`, which what is computed elsewhere may show.
 LazyTensor in_range(const LazyTensor& indices, int64_t limit);
 

@@ -14,15 +14,13 @@ using interchange::axis_of;
 using interchange::bool_of;
 using interchange::int_of;
 using interchange::ints_of;
+using interchange::kAsMany;
 using interchange::number_of;
 using interchange::real_of;
 using interchange::Row;
 using interchange::tensor_of;
 
 const interchange::RowTable& rows();
-
-// What rows ask whose results are as long as values say.
-inline constexpr char kAsMany[] = "as many elements are chosen as were";
 
 void add_control_flow_rows(std::vector<Row>& rows);
 void add_convolution_rows(std::vector<Row>& rows);
@@ -34,7 +32,5 @@ void add_pooling_rows(std::vector<Row>& rows);
 void add_product_rows(std::vector<Row>& rows);
 void add_reduction_rows(std::vector<Row>& rows);
 void add_sorting_rows(std::vector<Row>& rows);
-void add_special_rows(std::vector<Row>& rows);
-void add_value_size_rows(std::vector<Row>& rows);
 
 }  // namespace composit::stablehlo

@@ -214,8 +214,6 @@ const std::map<Function, Binary>& binary_functions() {
       {Function::hypot, hypot},
       {Function::copysign, copysign},
       {Function::complex, complex_of},
-      {Function::zeta, [](X x, X y) { return binary("zeta", x, y); }},
-      {Function::polygamma, [](X n, X x) { return binary("polygamma", n, x); }},
       {Function::lt, [](X x, X y) { return compare("LT", x, y); }},
       {Function::le, [](X x, X y) { return compare("LE", x, y); }},
       {Function::gt, [](X x, X y) { return compare("GT", x, y); }},

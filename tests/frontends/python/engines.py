@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 
 import numpy as np
+import torch
 
 from flashlight.structure import flatten
 
@@ -30,6 +31,19 @@ def run(captured, arguments, keywords, engines, **options):
             models.add("model", captured, arguments, keywords, ending, **options)
         models.run(engines)
         return {engine: models.results("model", engine) for engine in engines}
+
+
+def _as_array(tensor, ending):
+    """ONNX has complex numbers as pairs of real ones."""
+    plain = tensor.resolve_conj()
+    return (torch.view_as_real(plain) if ending == "onnx" and plain.is_complex() else plain).numpy()
+
+
+def as_tensor(array, dtype):
+    """What an engine gave for a tensor of this dtype."""
+    tensor = torch.from_numpy(array)
+    is_pair = dtype.is_complex and not tensor.is_complex()
+    return torch.view_as_complex(tensor.contiguous()) if is_pair else tensor
 
 
 def _run(command):
@@ -56,7 +70,7 @@ class Models:
         nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
         names = [n["name"] for n in nodes if n["kind"] == "user_input"]
         tensors, _ = flatten((tuple(arguments), keywords), "arguments")
-        inputs = {n: t.detach().numpy() for n, t in zip(names, tensors)}
+        inputs = {n: _as_array(t.detach(), ending) for n, t in zip(names, tensors)}
         np.savez(self._path / f"{name}.npz", **inputs)
 
     def run(self, engines):
@@ -78,7 +92,7 @@ def times_off(received, expected):
     worst = 0.0
     for number, tensor in enumerate(expected):
         torchs = tensor.detach().numpy()
-        theirs = received[f"output_{number}"]
+        theirs = as_tensor(received[f"output_{number}"], tensor.dtype).numpy()
         if theirs.shape != torchs.shape:
             return float("inf")
         known = np.isfinite(torchs)

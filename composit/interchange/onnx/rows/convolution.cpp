@@ -17,6 +17,11 @@ LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
   const auto list = [&](std::string_view name) {
     return list_of(call, name, x.sizes().size() - 2);
   };
+  if (transposed) {  // onnxruntime takes less padding behind than a step only
+    const std::vector<int64_t> more = list("output_padding"), stride = list("stride");
+    for (size_t i = 0; i < more.size(); ++i)
+      if (more[i] >= stride[i]) return {};
+  }
   std::vector<int64_t> pads = list("padding");  // before, then behind
   const std::vector<int64_t> behind = pads;
   pads.insert(pads.end(), behind.begin(), behind.end());
