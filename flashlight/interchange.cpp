@@ -40,6 +40,11 @@ void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
   composit::save_onnx(gradient.saved(), file, options);
 }
 
+void save_onnx(const FamilyBase& family, const std::filesystem::path& file,
+               const composit::OnnxOptions& options) {
+  composit::save_onnx(family.saved(), file, options);
+}
+
 void save_stablehlo(const CaptureBase& capture, const std::filesystem::path& file,
                     const composit::StableHloOptions& options) {
   composit::save_stablehlo(capture.saved(), file, options);

@@ -32,11 +32,13 @@ void save_pt2(const FamilyBase& family, const std::filesystem::path& file,
 // the order of the program's. UserError as there, and as CaptureBase::load.
 CaptureBase load_pt2(const std::filesystem::path& file);
 
-// An ONNX model: see composit/interchange/onnx.h. A derivative gives the loss, then gradients.
-// UserError as there, and as CaptureBase::save.
+// An ONNX model: see composit/interchange/onnx.h. A family's sizes are worked out when the model
+// runs; a derivative gives the loss, then gradients. UserError as there, and as CaptureBase::save.
 void save_onnx(const CaptureBase& capture, const std::filesystem::path& file,
                const composit::OnnxOptions& options = {});
 void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
+               const composit::OnnxOptions& options = {});
+void save_onnx(const FamilyBase& family, const std::filesystem::path& file,
                const composit::OnnxOptions& options = {});
 
 // A module of StableHLO: see composit/interchange/stablehlo.h. A derivative gives the loss, then

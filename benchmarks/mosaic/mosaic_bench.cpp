@@ -139,12 +139,13 @@ void serve_capture(const std::string& folder, int threads, const std::string& pr
   touch(values.weights);
   std::vector<Compiled> made;
   const double compile_seconds = benchmarks::seconds([&] {
-    made.emplace_back(flashlight::mosaic::backend()
-                          .compile(capture.graph, {.name = "model",
-                                                   .options = {{"threads", threads}, {"products", products}},
-                                                   .may_prepare = true,
-                                                   .may_update = true})
-                          ->prepare(values.weights));
+    made.emplace_back(
+        flashlight::mosaic::backend()
+            .compile(capture.graph, {.name = "model",
+                                     .options = {{"threads", threads}, {"products", products}},
+                                     .may_prepare = true,
+                                     .may_update = true})
+            ->prepare(values.weights));
   });
   const Compiled& compiled = made[0];
   Calls calls(capture.graph, compiled, values.inputs);
@@ -270,7 +271,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::fputs(
-      "usage: bench_mosaic --serve CAPTURE THREADS [PRODUCTS] | --machine THREADS | --kernels CAPTURE THREADS "
+      "usage: bench_mosaic --serve CAPTURE THREADS [PRODUCTS] | --machine THREADS | --kernels "
+      "CAPTURE THREADS "
       "| "
       "--memory CAPTURE\n",
       stderr);

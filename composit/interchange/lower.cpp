@@ -24,12 +24,13 @@ namespace {
 
 class Lowering {
  public:
-  explicit Lowering(const Target& target) : target_(target) {}
+  Lowering(const Target& target, const MayFold& may_fold)
+      : target_(target), folding_{.may_fold = may_fold} {}
 
   Lowered run(const Graph& graph) {
     const Graph pure = without_guards(inline_calls(graph));
     Lowered result;
-    result.graph = lowered(fold_constants(plain(pure)));
+    result.graph = lowered(fold_constants(plain(pure), folding_));
     refusals_.expect_none();
     result.guards = std::move(guards_);
     return result;
@@ -174,7 +175,7 @@ class Lowering {
       if (guard_of(*node) || find_draw(node->op()) != nullptr || operation_of(*node) == nullptr)
         refusals_.add(*node, around_, "it has effects within a branch or a loop");
     parts.effects.clear();
-    return lowered(fold_constants(plain(Graph(std::move(parts)))));
+    return lowered(fold_constants(plain(Graph(std::move(parts))), folding_));
   }
 
   // Without what the target has no numbers for.
@@ -185,6 +186,7 @@ class Lowering {
   std::string name() const { return std::string(target_.name); }
 
   const Target& target_;
+  const FoldOptions folding_;
   Refusals refusals_;
   std::vector<std::string> guards_;
   std::set<std::string> defining_;  // operations whose definitions are being written
@@ -193,7 +195,9 @@ class Lowering {
 
 }  // namespace
 
-Lowered lower(const Graph& graph, const Target& target) { return Lowering(target).run(graph); }
+Lowered lower(const Graph& graph, const Target& target, const MayFold& may_fold) {
+  return Lowering(target, may_fold).run(graph);
+}
 
 std::string place_of(const Node& node) {
   const std::string_view source = node.annotation("source");

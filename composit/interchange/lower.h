@@ -4,6 +4,7 @@
 //   print(lowered.graph);                       // %Conv = onnx::Conv(%x, %weight, …)
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,13 @@ struct Lowered {
   std::vector<std::string> guards = {};
 };
 
-// Regions of the target's operators are lowered as well. UserError that lists all nodes that have
-// neither row nor definition, with module and line, and all effects that are no guards.
-Lowered lower(const Graph& graph, const Target& target);
+// Says of a node of a graph, or of its regions, whether it may become a constant.
+using MayFold = std::function<bool(const Node& node)>;
+
+// Regions of the target's operators are lowered as well. What follows from constants is one, where
+// `may_fold` is not given or says so. UserError that lists all nodes that have neither row nor
+// definition, with module and line, and all effects that are no guards.
+Lowered lower(const Graph& graph, const Target& target, const MayFold& may_fold = {});
 
 // Where a node stands: " at model.cpp:12"; empty where it does not say.
 std::string place_of(const Node& node);

@@ -31,11 +31,16 @@ struct OnnxOptions {
   int opset = 20;  // of ai.onnx, from 20 to 24
   // Leaves guards out: the model then gives numbers also where the program would go another way.
   bool drop_guards = false;
+  // A folder of a saved capture, or a file of safetensors, that has the weights: the model refers
+  // to them there, and needs no second copy. It has to lie in or below the model's folder.
+  std::filesystem::path weights_in = {};
 };
 
 // Replaces `file`, and the file of its weights, when all is written. UserError where a file cannot
 // be written, or the capture cannot: all operators that neither ONNX nor composit defines, with
-// module and line, a family, draws, numbers that follow the calls.
+// module and line, draws, numbers that follow the calls; a family where its structure depends on
+// sizes, and what follows from sizes in a way that is not known; weights that are not in
+// `weights_in`.
 void save_onnx(const SavedCapture& capture, const std::filesystem::path& file,
                const OnnxOptions& options = {});
 

@@ -34,7 +34,7 @@ struct Pt2Options {
 
 // Replaces `file` when all is written. Needs little memory beside the capture. UserError where the
 // file cannot be written, or the capture cannot: all operators without a form in ATen at once, with
-// module and line, a family, numbers that follow the calls.
+// module and line, a family of several cases, numbers that follow the calls of a capture.
 void save_pt2(const SavedCapture& capture, const std::filesystem::path& file,
               const Pt2Options& options = {});
 

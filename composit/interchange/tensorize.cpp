@@ -21,11 +21,11 @@ LazyTensor call(std::string_view op, std::vector<ArgumentValue> arguments) {
 }
 
 LazyTensor reshaped(const LazyTensor& x, const Dims& sizes) {
-  return x.sizes() == sizes ? x : call("aten::reshape", {x, sizes});
+  return is_left_out(x.sizes(), sizes) ? x : call("aten::reshape", {x, sizes});
 }
 
 LazyTensor expanded(const LazyTensor& x, const Dims& sizes) {
-  return x.sizes() == sizes ? x : call("aten::expand", {x, sizes});
+  return is_left_out(x.sizes(), sizes) ? x : call("aten::expand", {x, sizes});
 }
 
 // (-1)^(n + 1) n! zeta(n + 1, x), n above 0.
@@ -179,7 +179,7 @@ class StatementTensors {
     Dims kept;
     for (size_t i = 0; i < indices.size(); ++i) {
       const int64_t extent = indices[i].axis ? space_[*indices[i].axis] : 1;
-      if (extent != x.sizes()[i])
+      if (!is_left_out({x.sizes()[i]}, {extent}))
         x = slice(x, static_cast<int64_t>(i), indices[i].shift, indices[i].shift + extent);
       if (!indices[i].axis) continue;
       axes.push_back(*indices[i].axis);
@@ -371,7 +371,7 @@ class StatementTensors {
   // The result with `stored` in its place; zeros where nothing was stored before.
   static void add_to(LazyTensor& result, const LazyTensor& stored,
                      const std::vector<PlainIndex>& places, const Type& type, bool add) {
-    if (stored.sizes() == type.sizes) {
+    if (is_left_out(stored.sizes(), type.sizes)) {
       result = result && add ? applied(Function::add, {result, stored}, type.dtype) : stored;
       return;
     }

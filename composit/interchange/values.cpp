@@ -4,6 +4,16 @@
 #include "composit/ops/native.h"
 
 namespace composit::interchange {
+namespace {
+
+thread_local bool all_operators = false;
+
+}  // namespace
+
+bool is_left_out(const Dims& from, const Dims& to) { return from == to && !all_operators; }
+
+AllOperators::AllOperators() : before_(all_operators) { all_operators = true; }
+AllOperators::~AllOperators() { all_operators = before_; }
 
 LazyTensor integers(const std::vector<int64_t>& values) {
   return constant(

@@ -109,6 +109,7 @@ class Folder {
       return is_defined(type) && is_contiguous(type) && type.device == Device() &&
              type.nbytes() <= options_.max_bytes;
     };
+    if (options_.may_fold && !options_.may_fold(node)) return false;
     return is_replaceable(node) && row_for(node) != nullptr &&
            std::all_of(node.operands().begin(), node.operands().end(),
                        [&](const LazyTensor& operand) { return is_known(operand); }) &&

@@ -9,6 +9,8 @@
 // operands (`full`, `arange`) stay, unless something that depends on them is folded.
 #pragma once
 
+#include <functional>
+
 #include "composit/eval/evaluate.h"
 #include "composit/ir/graph.h"
 
@@ -19,6 +21,8 @@ struct FoldOptions {
   bool exact = true;                     // bit for bit what LibTorch computes
   int64_t max_bytes = int64_t{1} << 20;  // largest size of one constant
   const Backend* backend = nullptr;      // computes the values; `reference()`, where not given
+  // Nodes that may become constants, those of regions included; not given: all.
+  std::function<bool(const Node&)> may_fold = {};
 };
 
 Graph fold_constants(const Graph& graph, const FoldOptions& options = {});

@@ -22,7 +22,9 @@ constexpr Format kFormats[] = {
     {"onnx", "onnx",
      [](const SavedCapture& capture, const ExportArguments& arguments) {
        composit::save_onnx(capture, arguments.target,
-                           {.opset = arguments.opset, .drop_guards = arguments.drop_guards});
+                           {.opset = arguments.opset,
+                            .drop_guards = arguments.drop_guards,
+                            .weights_in = arguments.weights_in_place ? arguments.folder : ""});
      }},
     {"pt2", "pt2",
      [](const SavedCapture& capture, const ExportArguments& arguments) {

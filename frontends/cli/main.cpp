@@ -95,6 +95,10 @@ CLI::App* add_export(CLI::App& app, cli::ExportArguments& arguments) {
   command->add_flag("--parameters-as-buffers", arguments.parameters_as_buffers,
                     "of pt2: parameters that the program writes become buffers, for AOTInductor");
   command->add_option("--opset", arguments.opset, "of onnx: from 20, which is the default, to 24");
+  command->add_flag(
+      "--weights-in-place", arguments.weights_in_place,
+      "of onnx: without a second copy of the weights; the model, which has to lie beside the\n"
+      "folder or in it, refers to the file that is there");
   command->add_flag("--weights-as-parameters", arguments.weights_as_parameters,
                     "of stablehlo: weights are no arguments, but read by name, as IREE does");
   command->add_flag(

@@ -39,6 +39,7 @@ COLUMNS = {
     "pt2": "exported to .pt2",
     "pt2_family": "the family exported",
     "onnx": "in onnxruntime",
+    "onnx_family": "the family in onnxruntime",
     "xla": "in XLA",
 }
 
@@ -173,6 +174,30 @@ class Examination:
         """onnxruntime gives the model's numbers, and each guard holds."""
         return self._in_engine("onnx", "onnxruntime")
 
+    def onnx_family(self):
+        """One model for all sizes: onnxruntime gives the family's numbers at some of them, and each
+        guard holds."""
+        import engines
+        import flashlight
+        import torch
+        from agreement import leaves
+
+        family, ranges = self._family
+        calls = [self._original.inputs(1, **some) for some in self._some_sizes(ranges, 3)]
+        with torch.no_grad():
+            expected = [leaves(family(*arguments, **keywords)) for arguments, keywords in calls]
+            try:
+                received = engines.run_family(family, calls, ["onnxruntime"])["onnxruntime"]
+            except flashlight.Error as error:
+                return "[onnx_family] " + re.sub(r"\[\w+\] (\S+\.onnx: )?", "", str(error), count=1)
+        for ours, theirs in zip(received, expected):
+            if not all(bool(v) for name, v in ours.items() if name.startswith("guard_")):
+                return "a guard does not hold"
+            times = engines.times_off(ours, theirs)
+            if times > _CLOSE:
+                return f"{times:.1e} of the largest element off"
+        return ""
+
     def xla(self):
         """XLA does, by a module of StableHLO."""
         return self._in_engine("xla", "xla")
@@ -303,7 +328,7 @@ def columns_here():
     """All but those whose programs are not installed."""
     import engines
 
-    return [column for column in COLUMNS if column not in ("onnx", "xla") or engines.PYTHON]
+    return [column for column in COLUMNS if column not in ("onnx", "onnx_family", "xla") or engines.PYTHON]
 
 
 def examine(name, columns):
@@ -378,7 +403,7 @@ def page(results, columns):
         "than those of its configuration. One that is refused names the node; `WRONG` would be a defect.",
         "Exported: `torch.export.load(file).module()` has the bits of the model on other inputs, and the",
         "family's file those of the family at three sizes. In onnxruntime and in XLA: on other inputs,",
-        "within 1e-4 of the largest element.",
+        "within 1e-4 of the largest element; the family's model at three sizes.",
         "",
         f"| {len(results)} architectures | " + " | ".join(COLUMNS[c] for c in columns) + " |",
         "|---|" + "---|" * len(columns),

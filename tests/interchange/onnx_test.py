@@ -4,6 +4,7 @@ The other side lives in an environment of its own (engines.py), without which th
 
 import pathlib
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -57,6 +58,53 @@ class OnnxTest(unittest.TestCase):
     def test_layers_of_pictures(self):
         model = network().eval()
         self.agrees(model, [torch.randn(2, 3, 16, 16)], [torch.randn(2, 3, 16, 16)])
+
+    def saved_beside(self, folder, names=("saved",)):
+        """A model with tied and strided weights, its capture, saved in these folders, and inputs."""
+        model = torch.nn.Sequential(torch.nn.Linear(40, 40), torch.nn.ReLU(), torch.nn.Linear(40, 40),
+                                    torch.nn.Linear(40, 30, bias=False))
+        model[2].weight = model[0].weight
+        model[3].weight = torch.nn.Parameter(torch.randn(40, 30).t())
+        with torch.no_grad():
+            captured = flashlight.trace(model, torch.randn(3, 40))
+        for name in names:
+            captured.save(folder / name)
+        return model, captured, torch.randn(3, 40)
+
+    @torch.no_grad()
+    def test_weights_of_a_saved_capture_are_used_where_they_are(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            model, captured, x = self.saved_beside(folder)
+            captured.export(folder / "beside.onnx", weights_in=folder / "saved")
+            flashlight.load(folder / "saved").export(folder / "saved/inside.onnx", weights_in=folder / "saved")
+            self.assertEqual([p.name for p in folder.rglob("*.data")], [])
+            for file in (folder / "beside.onnx", folder / "saved/inside.onnx"):
+                np.savez(file.with_suffix(".npz"), input_0=x.numpy())
+                self.assertLess(file.stat().st_size, 4000)
+                received = engines.run_file(file, list(CLOSE))
+                self.assert_close(received, [model(x)])
+
+    def test_weights_that_a_model_cannot_refer_to_are_refused(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            _, captured, _ = self.saved_beside(folder, ["saved", "other/linked"])
+            weights = folder / "other/linked/weights.safetensors"
+            (folder / "target").write_bytes(weights.read_bytes())
+            weights.unlink()
+            weights.symlink_to(folder / "target")
+            wanted = {folder / "elsewhere/model.onnx": ("saved", "beside the capture, or into it"),
+                      folder / "model.onnx": ("other/linked", "is a link"),
+                      folder / "another.onnx": ("nothing", "nothing")}
+            (folder / "elsewhere").mkdir()
+            for file, (where, what) in wanted.items():
+                with self.assertRaisesRegex(flashlight.Error, what):
+                    captured.export(file, weights_in=folder / where)
+            with torch.no_grad():
+                other = flashlight.trace(torch.nn.Sequential(torch.nn.Linear(40, 40)), torch.randn(3, 40))
+            with self.assertRaisesRegex(flashlight.Error, "'0.weight' is another one"):
+                other.export(folder / "third.onnx", weights_in=folder / "saved")
+            self.assertEqual(list(folder.rglob("*.onnx*")), [])
 
     def test_bert(self):
         model = transformers.BertModel(transformers.BertConfig(num_hidden_layers=2)).eval()

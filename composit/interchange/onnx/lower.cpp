@@ -85,11 +85,12 @@ Graph without_open_sizes(const Graph& region) {
 
 }  // namespace
 
-Lowered lower(const Graph& graph, int opset) {
+Lowered lower(const Graph& graph, int opset, const MayFold& may_fold) {
   const bool has_int4 = opset >= 21;
-  Lowered lowered = interchange::lower(
-      has_int4 ? with_int4_weights(inline_calls(graph)) : graph,
-      {.name = "ONNX", .domain = kDomain, .rows = rows(opset), .has_complex = false});
+  const interchange::Target target{
+      .name = "ONNX", .domain = kDomain, .rows = rows(opset), .has_complex = false};
+  Lowered lowered = interchange::lower(has_int4 ? with_int4_weights(inline_calls(graph)) : graph,
+                                       target, may_fold);
   if (has_int4) lowered.graph = without_int4_casts(lowered.graph);
   interchange::guard_checks(lowered, "onnx::And");
   rebuild_regions(lowered.graph, without_open_sizes);

@@ -10,9 +10,10 @@
 namespace composit::onnx {
 
 using interchange::Lowered;
+using interchange::MayFold;
 
 // See composit/interchange/lower.h. That sizes which follow from values are what they were is one
 // more guard each.
-Lowered lower(const Graph& graph, int opset = OnnxOptions().opset);
+Lowered lower(const Graph& graph, int opset = OnnxOptions().opset, const MayFold& may_fold = {});
 
 }  // namespace composit::onnx

@@ -29,11 +29,15 @@ Message pair(const std::string& key, const std::string& value) {
   return entry;
 }
 
-Message value_info(const std::string& name, const Type& type) {
+// `sizes`: names of those that are no numbers; not given: none.
+Message value_info(const std::string& name, const Type& type, const SizeNames* sizes = nullptr) {
   Message shape;
-  for (const int64_t size : type.sizes) {
+  for (size_t axis = 0; axis < type.rank(); ++axis) {
     Message dimension;
-    dimension.integer(field::dim_value, size);
+    if (sizes == nullptr || !sizes->at(axis))
+      dimension.integer(field::dim_value, type.sizes[axis]);
+    else if (!sizes->at(axis)->empty())
+      dimension.text(field::dim_param, *sizes->at(axis));
     shape.message(field::dimension, dimension);
   }
   Message tensor;
@@ -69,20 +73,21 @@ Message attribute_message(const NamedAttribute& attribute) {
 
 class ModelWriter {
  public:
-  ModelWriter(const Lowered& lowered, const SavedCapture& capture, std::string data_file,
+  ModelWriter(const Lowered& lowered, const SavedCapture& capture, const ModelParts& parts,
               const OnnxOptions& options)
       : lowered_(lowered),
+        family_(parts.family),
         capture_(capture),
-        data_file_(std::move(data_file)),
+        parts_(parts),
         options_(options),
         printed_(lowered.graph) {}
 
-  Model run(const std::string& name) {
+  Model run() {
     name_inputs();
     name_outputs();
     add_nodes(graph());
     add_outputs();
-    graph_.text(field::graph_name, name);
+    graph_.text(field::graph_name, parts_.name);
     Message opset;
     opset.text(field::domain, "");
     opset.integer(field::version, options_.opset);
@@ -117,6 +122,22 @@ class ModelWriter {
     return name;
   }
 
+  // ---- types ------------------------------------------------------------------------------------
+
+  // What a family's sizes are worked out by has types that nobody wrote down.
+  bool has_names(const LazyTensor& value) const {
+    return family_ == nullptr || family_->names.contains({value.node.get(), value.index});
+  }
+
+  Message info_of(const std::string& name, const LazyTensor& value) const {
+    if (family_ == nullptr || value.node->op() == ops::kConstant)
+      return value_info(name, value.type());
+    const auto found = family_->names.find({value.node.get(), value.index});
+    if (found != family_->names.end()) return value_info(name, value.type(), &found->second);
+    const SizeNames unknown(value.type().rank(), std::string());
+    return value_info(name, value.type(), &unknown);
+  }
+
   // ---- inputs and weights -----------------------------------------------------------------------
 
   void name_inputs() {
@@ -124,14 +145,16 @@ class ModelWriter {
       names_[{input.node.get(), 0}] = new_name(input_name(*input.node));
     for (const LazyTensor& input : graph().inputs()) {
       if (input_kind(*input.node) == InputKind::user_input) {
-        graph_.message(field::input, value_info(name_of(input), input.type()));
+        graph_.message(field::input, info_of(name_of(input), input));
         continue;
       }
       const InputKind kind = input_kind(*input.node);
       const auto value = capture_.weights.find(input_name(*input.node));
       if (value == capture_.weights.end() || !value->second.defined())
         throw UserError("'" + input_name(*input.node) + "' has no value");
-      if (!is_int4_alone(input)) add_initializer(name_of(input), value->second, name(kind));
+      if (!is_int4_alone(input))
+        add_initializer(name_of(input), value->second, name(kind), value->second.type(),
+                        input_name(*input.node));
     }
   }
 
@@ -151,16 +174,18 @@ class ModelWriter {
   void add_int4_initializer(const NodePtr& node) {
     const LazyTensor& bytes = node->operands()[0];
     const Array& value = capture_.weights.at(input_name(*bytes.node));
-    add_initializer(name_of({node, 0}), value, name(input_kind(*bytes.node)), node->outputs()[0]);
+    add_initializer(name_of({node, 0}), value, name(input_kind(*bytes.node)), node->outputs()[0],
+                    input_name(*bytes.node));
   }
 
   // `role`: "parameter", "buffer" or "constant".
   void add_initializer(const std::string& name, const Array& value, std::string_view role) {
     add_initializer(name, value, role, value.type());
   }
-  // `written`: the type that the bytes of `value` have in the model.
+  // `written`: the type that the bytes of `value` have in the model. `weight`: its name in the
+  // capture, if it is one.
   void add_initializer(const std::string& name, const Array& value, std::string_view role,
-                       const Type& written) {
+                       const Type& written, const std::string& weight = "") {
     const Type& type = value.type();
     if (type.conj || type.neg || type.layout != Layout::strided)
       throw UserError("'" + name + "' is sparse or lazily conjugated, which ONNX has not");
@@ -176,8 +201,11 @@ class ModelWriter {
       const Array plain = value.contiguous();
       tensor.text(field::raw_data, {reinterpret_cast<const char*>(plain.data()), size});
     } else {
-      const uint64_t offset = offset_of(value, size);
-      tensor.message(field::external_data, pair("location", data_file_));
+      const bool is_stored = parts_.stored != nullptr && !weight.empty();
+      const uint64_t offset =
+          is_stored ? parts_.stored->offset_of(weight, value) : offset_of(value, size);
+      const std::string& file = is_stored ? parts_.stored->location() : parts_.data_file;
+      tensor.message(field::external_data, pair("location", file));
       tensor.message(field::external_data, pair("offset", std::to_string(offset)));
       tensor.message(field::external_data, pair("length", std::to_string(size)));
       tensor.integer(field::data_location, 1);
@@ -230,8 +258,8 @@ class ModelWriter {
     for (uint32_t i = 0; i < node.outputs().size(); ++i) {
       const LazyTensor output{pointer, i};
       message.text(field::node_output, name_of(output));
-      if (!outputs_.contains(name_of(output)))
-        graph_.message(field::value_info, value_info(name_of(output), output.type()));
+      if (!outputs_.contains(name_of(output)) && has_names(output))
+        graph_.message(field::value_info, info_of(name_of(output), output));
     }
     const std::string_view scope = node.annotation("scope"), source = node.annotation("source");
     std::string path(scope);
@@ -273,7 +301,7 @@ class ModelWriter {
       std::string& name = names_[{input.node.get(), 0}];
       if (i < own) {
         name = new_name("arg");
-        inputs.message(field::input, value_info(name, input.type()));
+        inputs.message(field::input, info_of(name, input));
       } else {
         name = name_of(operands.at(is_loop ? i - missing : i + 1));
       }
@@ -294,7 +322,7 @@ class ModelWriter {
       identity.text(field::node_name, unused_name("Identity", node_names_));
       identity.text(field::op_type, "Identity");
       graph_.message(field::node, identity);
-      graph_.message(field::output, value_info(name, output.type()));
+      graph_.message(field::output, info_of(name, output));
     }
     graph_.text(field::graph_name, std::string(key));
     for (const Node* made : regions_.back()) {
@@ -366,13 +394,14 @@ class ModelWriter {
         identity.text(field::op_type, "Identity");
         graph_.message(field::node, identity);
       }
-      graph_.message(field::output, value_info(name, value.type()));
+      graph_.message(field::output, info_of(name, value));
     }
   }
 
   const Lowered& lowered_;
+  const Unified* const family_;  // of which it is
   const SavedCapture& capture_;
-  const std::string data_file_;
+  const ModelParts& parts_;
   const OnnxOptions& options_;
   const Names printed_;
   std::map<std::pair<const Node*, uint32_t>, std::string> names_;
@@ -387,9 +416,9 @@ class ModelWriter {
 
 }  // namespace
 
-Model model_of(const Lowered& lowered, const SavedCapture& capture, const std::string& name,
-               const std::string& data_file, const OnnxOptions& options) {
-  return ModelWriter(lowered, capture, data_file, options).run(name);
+Model model_of(const Lowered& lowered, const SavedCapture& capture, const ModelParts& parts,
+               const OnnxOptions& options) {
+  return ModelWriter(lowered, capture, parts, options).run();
 }
 
 }  // namespace composit::onnx

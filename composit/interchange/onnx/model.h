@@ -7,6 +7,8 @@
 
 #include "composit/interchange/onnx.h"
 #include "composit/interchange/onnx/lower.h"
+#include "composit/interchange/onnx/stored_weights.h"
+#include "composit/interchange/onnx/unify.h"
 #include "composit/ir/array.h"
 
 namespace composit::onnx {
@@ -22,8 +24,15 @@ struct Model {
   std::vector<External> data;  // by growing offset
 };
 
-// `data_file`: the name of the file of weights, beside the model.
-Model model_of(const Lowered& lowered, const SavedCapture& capture, const std::string& name,
-               const std::string& data_file, const OnnxOptions& options);
+// What a model is made of besides operators.
+struct ModelParts {
+  std::string name;                       // of the model
+  std::string data_file;                  // the name of its file of weights, beside it
+  const StoredWeights* stored = nullptr;  // weights that lie somewhere already
+  const Unified* family = nullptr;        // of which the operators are: then sizes have names
+};
+
+Model model_of(const Lowered& lowered, const SavedCapture& capture, const ModelParts& parts,
+               const OnnxOptions& options);
 
 }  // namespace composit::onnx

@@ -45,7 +45,7 @@ LazyTensor cast_to(const LazyTensor& x, DType dtype) {
 }
 
 LazyTensor reshaped(const LazyTensor& x, const Dims& sizes) {
-  if (x.sizes() == sizes) return x;
+  if (interchange::is_left_out(x.sizes(), sizes)) return x;
   Attributes attributes;
   if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
     attributes.push_back(attribute("allowzero", 1));  // else 0 is the size that was there
@@ -62,15 +62,15 @@ LazyTensor transposed(const LazyTensor& x, const std::vector<int64_t>& order) {
 }
 
 LazyTensor expanded(const LazyTensor& x, const Dims& sizes) {
-  if (x.sizes() == sizes) return x;
+  if (interchange::is_left_out(x.sizes(), sizes)) return x;
   return call("Expand", {x, integers(sizes)}, {}, tensor_type(x.dtype(), sizes));
 }
 
 LazyTensor sliced(const LazyTensor& x, int64_t axis, int64_t begin, int64_t end, int64_t step) {
   const auto at = static_cast<size_t>(axis);
-  if (begin == 0 && end == x.sizes()[at] && step == 1) return x;
   Dims sizes = x.sizes();
   sizes[at] = std::max<int64_t>(0, (end - begin + step - 1) / step);
+  if (begin == 0 && step == 1 && interchange::is_left_out(x.sizes(), sizes)) return x;
   return call("Slice", {x, integers({begin}), integers({end}), integers({axis}), integers({step})},
               {}, tensor_type(x.dtype(), sizes));
 }

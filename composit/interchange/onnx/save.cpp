@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "composit/family/saved_family.h"
+#include "composit/interchange/onnx/family.h"
 #include "composit/interchange/onnx/model.h"
 #include "composit/io/chunks.h"
 #include "composit/io/file.h"
@@ -47,10 +48,33 @@ void write(const onnx::Model& model, const fs::path& file, const fs::path& data_
 void check(const SavedCapture& capture, const OnnxOptions& options) {
   if (options.opset < 20 || options.opset > 24)
     throw UserError("expected an opset from 20 to 24, received " + std::to_string(options.opset));
-  if (is_family(capture))
-    throw UserError("expected a capture of one size, received a family: `bind` gives one");
-  if (capture.properties.contains("next call"))
+  if (!is_family(capture) && capture.properties.contains("next call"))  // one's are inputs
     throw UserError("its numbers follow its calls, which no file of ONNX can count");
+}
+
+// The family that a saved one has; nothing for a capture of one size.
+std::optional<Family> one_family(const SavedCapture& capture) {
+  if (!is_family(capture)) return std::nullopt;
+  const Cases cases = family_of(capture);
+  const std::string bind = ": 'bind' gives a capture of one size, which can be exported";
+  if (cases.cases.size() > 1)
+    throw UserError("expected a family of one case, received one whose structure depends on sizes" +
+                    bind);
+  const Family& family = cases.cases[0];
+  if (!family.value_sizes.empty())
+    throw UserError("expected a family of sizes of inputs, received one with the size '" +
+                    family.value_sizes[0].name + "', which follows from values" + bind);
+  return family;
+}
+
+onnx::Model model_of(const SavedCapture& capture, onnx::ModelParts parts,
+                     const OnnxOptions& options) {
+  if (const std::optional<Family> family = one_family(capture)) {
+    const onnx::Unified unified = onnx::lower_family(*family, options.opset);
+    parts.family = &unified;
+    return onnx::model_of(unified.lowered, capture, parts, options);
+  }
+  return onnx::model_of(onnx::lower(capture.graph, options.opset), capture, parts, options);
 }
 
 }  // namespace
@@ -59,10 +83,12 @@ void save_onnx(const SavedCapture& capture, const fs::path& file, const OnnxOpti
   try {
     check(capture, options);
     const fs::path data_file = file.string() + ".data";
-    const onnx::Lowered lowered = onnx::lower(capture.graph, options.opset);
-    write(onnx::model_of(lowered, capture, file.stem().string(), data_file.filename().string(),
-                         options),
-          file, data_file);
+    std::optional<onnx::StoredWeights> stored;
+    if (!options.weights_in.empty()) stored.emplace(options.weights_in, file, capture);
+    const onnx::ModelParts parts{.name = file.stem().string(),
+                                 .data_file = data_file.filename().string(),
+                                 .stored = stored ? &*stored : nullptr};
+    write(model_of(capture, parts, options), file, data_file);
   } catch (const UserError& error) {
     throw UserError("[onnx] " + file.string() + ": " + error.what());
   } catch (const nlohmann::json::type_error& error) {  // text that is not UTF-8

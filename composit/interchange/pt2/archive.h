@@ -12,6 +12,7 @@ struct Exported {
   Storages weights{"data/weights", "weight_"};
   Storages constants{"data/constants", "tensor_"};
   Structure arguments;
+  std::vector<Array> examples = {};  // one per tensor among the arguments, or none
 };
 
 // UserError as `save_pt2`.

@@ -11,6 +11,7 @@
 #include "composit/interchange/pt2/graph_writer.h"
 #include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
+#include "composit/ops/native.h"
 #include "composit/passes/inline_calls.h"
 
 namespace composit::pt2 {
@@ -40,8 +41,11 @@ std::optional<Family> one_family(const SavedCapture& capture) {
     throw UserError("expected a family of one case, received one whose structure depends on sizes" +
                     bind);
   const Family& family = cases.cases[0];
-  if (!family.numbers.empty())
-    throw UserError("expected a family of sizes, received one with numbers" + bind);
+  for (const FreeNumber& number : family.numbers)
+    if (number.origin == NumberOrigin::read)
+      throw UserError(
+          "expected a family of sizes and numbers that callers give, received one with '" +
+          number.name + "', which the program reads" + bind);
   return family;
 }
 
@@ -64,6 +68,7 @@ class Exporter {
     add_arguments();
     writer_.add_nodes(graph_);
     program_.refusals().expect_none();
+    if (family_) writer_.expect_all_numbers(*family_);
     add_mutations();
     add_results();
     program_.refusals().expect_none();
@@ -125,10 +130,17 @@ class Exporter {
     for (const LazyTensor& input : graph_.inputs())
       if (input_kind(*input.node) == InputKind::user_input) tensors.push_back(input);
     result_.arguments = call_structure(property(capture_, "arguments"), tensors.size());
+    name_numbers();
     expect_identifiers(result_.arguments.children.at(1).keys);
     size_t next = 0;
     for (const Structure* leaf : leaves_of(result_.arguments)) {
+      if (const auto number = numbers_.find(leaf); number != numbers_.end()) {
+        add_number(*number->second);
+        continue;
+      }
       if (leaf->kind == Structure::Kind::tensor) {
+        if (next < capture_.example_inputs.size())
+          result_.examples.push_back(capture_.example_inputs[next]);
         const LazyTensor& input = tensors[next++];
         const std::string name = program_.input_name("", composit::input_name(*input.node));
         names_[input.node.get()] = name;
@@ -142,6 +154,71 @@ class Exporter {
     }
     if (!family_) return;
     for (const FreeSize& size : family_->sizes) writer_.expect_range(size, graph_.inputs());
+  }
+
+  // The argument of the program that a number of this name is; nullptr: none.
+  Structure* argument_called(const std::string& name) {
+    Structure &positional = result_.arguments.children.at(0),
+              &keywords = result_.arguments.children.at(1);
+    for (size_t i = 0; i < keywords.keys.size(); ++i)
+      if (keywords.keys[i] == name) return &keywords.children[i];
+    for (size_t i = 0; i < positional.children.size(); ++i)
+      if ("input_" + std::to_string(i) == name) return &positional.children[i];
+    return nullptr;
+  }
+
+  // Numbers of a family that callers give: an argument of the program, or a keyword more.
+  void name_numbers() {
+    if (!family_) return;
+    for (const FreeNumber& number : family_->numbers) {
+      Structure* argument = argument_called(number.name);
+      if (argument != nullptr && argument->kind == Structure::Kind::constant)
+        argument->kind = Structure::Kind::tensor;
+      else
+        further_.push_back(&number);
+    }
+    expect_no_other_numbers();
+    std::map<const FreeNumber*, std::string> keys;
+    for (const FreeNumber* number : further_) {
+      const std::string key = interchange::UsedNames().identifier("", number->name);
+      if (argument_called(key) != nullptr)
+        throw UserError("two arguments would be called '" + key + "'");
+      keys[number] = key;
+      result_.arguments.children.at(1).keys.push_back(key);
+      result_.arguments.children.at(1).children.emplace_back();
+    }
+    for (const FreeNumber& number : family_->numbers)
+      numbers_.emplace(argument_called(keys.contains(&number) ? keys[&number] : number.name),
+                       &number);
+  }
+
+  // A number that is no argument by its name must be none by its value either.
+  void expect_no_other_numbers() const {
+    for (const Structure* leaf : leaves_of(result_.arguments)) {
+      if (leaf->kind != Structure::Kind::constant || !leaf->constant.contains("as_float")) continue;
+      for (const FreeNumber* number : further_)
+        if (!number->shown.empty() && leaf->constant["as_float"] == number->shown[0])
+          throw UserError("the number '" + number->name +
+                          "' may be an argument within another one, which has no form");
+    }
+  }
+
+  void add_number(const FreeNumber& number) {
+    const std::string name = program_.input_name("", number.name);
+    const Type type = tensor_type(DType::float64, {});
+    writer_.declare(name, type);
+    writer_.expect_dtype(name, DType::float64);
+    writer_.add_number(number, name);
+    add_input(tensor_json(name), {{"user_input", {{"arg", tensor_json(name)}}}});
+    if (!capture_.example_inputs.empty())
+      result_.examples.push_back(array_of(type, std::vector<double>{number.shown.at(0)}));
+  }
+
+  Json range_constraints() const {
+    Json ranges = symbols_ ? symbols_->range_constraints() : Json::object();
+    for (size_t i = 0; i < writer_.open_numbers(); ++i)
+      ranges["zuf" + std::to_string(i)] = {{"min_val", nullptr}, {"max_val", nullptr}};
+    return ranges;
   }
 
   // Between the weights and the arguments: what the nodes turned out to need.
@@ -221,7 +298,7 @@ class Exporter {
               {"metadata", Json::object()},
               {"treespec_namedtuple_fields", Json::object()}}},
             {"opset_version", {{"aten", kAtenVersion}}},
-            {"range_constraints", symbols_ ? symbols_->range_constraints() : Json::object()},
+            {"range_constraints", range_constraints()},
             {"schema_version", {{"major", kMajor}, {"minor", kMinor}}},
             {"verifiers", Json::array({"ATEN"})},
             {"torch_version", capture_.producer}};
@@ -234,8 +311,10 @@ class Exporter {
   const Graph graph_;
   Program program_;
   GraphWriter writer_;
-  std::set<std::string> written_;             // names of inputs
-  std::map<const Node*, std::string> names_;  // of inputs in the file
+  std::set<std::string> written_;                          // names of inputs
+  std::map<const Node*, std::string> names_;               // of inputs in the file
+  std::map<const Structure*, const FreeNumber*> numbers_;  // arguments that are numbers
+  std::vector<const FreeNumber*> further_;                 // numbers that are no arguments
   Json inputs_ = Json::array(), input_specs_ = Json::array();
   Json outputs_ = Json::array(), output_specs_ = Json::array();
   Structure results_;

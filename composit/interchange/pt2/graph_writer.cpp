@@ -178,6 +178,8 @@ std::string GraphWriter::tensor_name(const Value& value) {
   const Node& constant = *value.number.node;
   if (const NodeFormulas* formulas = formulas_of(constant); formulas && !formulas->empty())
     throw UserError("it uses a tensor that was made of a size");
+  if (number_use(constant, "value") != nullptr)
+    throw UserError("it uses a tensor that was made of a number that differs from call to call");
   return name_of(constant.attribute("value").as<Array>());
 }
 
@@ -222,6 +224,16 @@ Json GraphWriter::tensor_argument(const Schema& schema, const Call& call, const 
   const Value written = value_of(tensor, frame);
   if (!written.number) return tensor_json(no_grad ? tensor_name(written) : shown(written));
   const Node& constant = *written.number.node;
+  if (const NumberFormula* formula = number_use(constant, "value")) {
+    const Array& value = constant.attribute("value").as<Array>();
+    if (value.type().dtype != DType::float64)
+      throw UserError("it uses a whole number that differs from call to call");
+    const Json number = number_argument(*formula, origin).argument;
+    const bool wrapped = is_wrapped_number(written.number);
+    if (wrapped && takes_numbers(schema.name)) return number;
+    const DType dtype = wrapped ? typed_number(value, call.tensors()).type().dtype : DType::float64;
+    return tensor_json(rounded_tensor(number, dtype, origin));
+  }
   if (!is_wrapped_number(written.number)) return tensor_json(tensor_name(written));
   const NodeFormulas* formulas = formulas_of(constant);
   if (formulas != nullptr && !formulas->empty()) {
@@ -233,19 +245,33 @@ Json GraphWriter::tensor_argument(const Schema& schema, const Call& call, const 
   return tensor_json(name_of(typed_number(number, call.tensors())));
 }
 
+// True where the argument is another one at other sizes, or from call to call.
+bool GraphWriter::follows(const Node& node, const SchemaArgument& argument) const {
+  if (program_.symbols() == nullptr) return false;
+  const Family& family = program_.symbols()->family();
+  for (const IntegerFormula& one : family.formulas_of(node))
+    if (one.of == IntegerFormula::Of::attribute &&
+        node.attributes().at(one.number).key() == argument.name)
+      return true;
+  return std::any_of(family.number_uses.begin(), family.number_uses.end(), [&](const auto& use) {
+    return use.node.get() == &node && use.key == argument.name;
+  });
+}
+
 Json GraphWriter::arguments(const Node& node, const Schema& schema, const Frame& frame,
                             const Origin& origin) {
   const Call call = call_of(node, schema);
   const bool no_grad = runs_without_gradients(node);
   const size_t count = schema.arguments.size();
   size_t end = count;  // of the positional arguments that have to be written
-  while (end > 0 && (schema.arguments[end - 1].keyword_only ||
-                     is_default(schema.arguments[end - 1], call[end - 1])))
-    --end;
+  const auto is_left_out = [&](size_t i) {
+    return is_default(schema.arguments[i], call[i]) && !follows(node, schema.arguments[i]);
+  };
+  while (end > 0 && (schema.arguments[end - 1].keyword_only || is_left_out(end - 1))) --end;
   Json inputs = Json::array();
   for (size_t i = 0; i < count; ++i) {
     const SchemaArgument& one = schema.arguments[i];
-    if (i >= end && is_default(one, call[i])) continue;
+    if (i >= end && is_left_out(i)) continue;
     Json value = none_json();
     if (call[i].is_list())
       value = list_argument(one, call[i].tensors(), frame, no_grad);
@@ -410,7 +436,7 @@ Json GraphWriter::graph_json(Json inputs, Json outputs, bool single) const {
           {"tensor_values", tensors_},
           {"sym_int_values", integers_},
           {"sym_bool_values", bools_},
-          {"sym_float_values", Json::object()},
+          {"sym_float_values", floats_},
           {"custom_obj_values", Json::object()},
           {"is_single_tensor_return", single}};
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,13 @@ class GraphWriter {
   void expect_dtype(const std::string& name, DType dtype);
   // Asserts what a family holds for; `inputs` are those of the family.
   void expect_range(const FreeSize& size, const LazyTensors& inputs);
+  // A number that is no size, read of an input of float64 without axes. In the order in which calls
+  // give them, before any node.
+  void add_number(const FreeNumber& number, const std::string& input);
+  // UserError where an operator has a number of the family that was not written.
+  void expect_all_numbers(const Family& family) const;
+  // How many symbols of numbers there are: "zuf0", ….
+  size_t open_numbers() const { return open_numbers_; }
   // The graph; inputs and outputs are arguments.
   Json graph_json(Json inputs, Json outputs, bool single = false) const;
 
@@ -77,6 +85,21 @@ class GraphWriter {
   void add_map(const Node& node, Frame& frame, const Origin& origin);
   void add_scan(const Node& node, Frame& frame, const Origin& origin);
   void add_while(const Node& node, Frame& frame, const Origin& origin);
+
+  // A number that nodes compute, as an argument; what it is in sympy's words.
+  struct Number {
+    Json argument;
+    std::string text;
+  };
+  const Number& number_argument(const NumberFormula& formula, const Origin& origin);
+  Number read_number(const std::string& tensor, const Origin& origin);
+  std::string add_float(const std::string& target, Json inputs, const std::string& text,
+                        const Origin& origin);
+  // A number as a tensor without axes; its name.
+  std::string rounded_tensor(const Json& number, DType dtype, const Origin& origin);
+  // The formula of a number of a node; nullptr: it has none.
+  const NumberFormula* number_use(const Node& node, std::string_view key);
+  bool follows(const Node& node, const SchemaArgument& argument) const;
 
   // An integer of a family as an argument: a number, or the name of a node.
   Json integer_of(const SizeFormula& formula, const Frame& frame, const Origin& origin);
@@ -123,7 +146,10 @@ class GraphWriter {
   Frame frame_;
   Json nodes_ = Json::array();
   Json tensors_ = Json::object();
-  Json integers_ = Json::object(), bools_ = Json::object();
+  Json integers_ = Json::object(), bools_ = Json::object(), floats_ = Json::object();
+  std::map<std::string, Number> numbers_;  // by the text of their formulas
+  std::set<const NumberUse*> written_uses_;
+  size_t open_numbers_ = 0;
   std::map<std::pair<std::string, size_t>, Json> sizes_;  // nodes by value and axis
   std::string reason_;                                    // why the last call was not written
 };

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "composit/family/saved_family.h"
 #include "composit/interchange/pt2/archive.h"
 #include "composit/interchange/pt2/pickle.h"
 #include "composit/io/file.h"
@@ -14,15 +15,15 @@ using pt2::Exported;
 using pt2::Json;
 
 // What tools that run the program take as examples: empty, where the capture has none.
-std::string sample_inputs(const Exported& exported, const SavedCapture& capture) {
+std::string sample_inputs(const Exported& exported) {
   std::string bytes;
-  if (capture.example_inputs.empty()) return bytes;
+  if (exported.examples.empty()) return bytes;
   ZipWriter archive(
       [&](const void* data, size_t size) { bytes.append(static_cast<const char*>(data), size); });
-  archive.add("archive/data.pkl", pt2::pickle_of(exported.arguments, capture.example_inputs));
+  archive.add("archive/data.pkl", pt2::pickle_of(exported.arguments, exported.examples));
   archive.add("archive/byteorder", "little");
-  for (size_t i = 0; i < capture.example_inputs.size(); ++i) {
-    const Array array = capture.example_inputs[i].contiguous();
+  for (size_t i = 0; i < exported.examples.size(); ++i) {
+    const Array array = exported.examples[i].contiguous();
     archive.add("archive/data/" + std::to_string(i), {reinterpret_cast<const char*>(array.data()),
                                                       static_cast<size_t>(array.type().nbytes())});
   }
@@ -31,9 +32,9 @@ std::string sample_inputs(const Exported& exported, const SavedCapture& capture)
   return bytes;
 }
 
-void write(const Exported& exported, const SavedCapture& capture, const fs::path& file) {
+void write(const Exported& exported, const fs::path& file) {
   const std::string program = exported.program.dump();
-  const std::string examples = sample_inputs(exported, capture);
+  const std::string examples = sample_inputs(exported);
   Progress progress("writing " + file.string(),
                     exported.weights.bytes() + exported.constants.bytes());
   io::OutputFile output(file);
@@ -55,7 +56,7 @@ void write(const Exported& exported, const SavedCapture& capture, const fs::path
 }
 
 void expect_fixed_numbers(const SavedCapture& capture) {
-  if (capture.properties.contains("next call"))
+  if (!is_family(capture) && capture.properties.contains("next call"))  // one's are inputs
     throw UserError(
         "its numbers follow its calls (an optimizer's step count), which a file of torch.export "
         "cannot count");
@@ -66,7 +67,7 @@ void expect_fixed_numbers(const SavedCapture& capture) {
 void save_pt2(const SavedCapture& capture, const fs::path& file, const Pt2Options& options) {
   try {
     expect_fixed_numbers(capture);
-    write(pt2::exported(capture, options), capture, file);
+    write(pt2::exported(capture, options), file);
   } catch (const UserError& error) {
     throw UserError("[pt2] " + file.string() + ": " + error.what());
   } catch (const Json::type_error& error) {  // text that is not UTF-8

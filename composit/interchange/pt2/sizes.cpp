@@ -106,6 +106,14 @@ Json GraphWriter::argument_with_formulas(const Node& node, const SchemaArgument&
                                          const Origin& origin) {
   Json json = argument_json(argument, value);
   if (program_.symbols() == nullptr) return json;
+  if (const NumberFormula* formula = number_use(node, argument.name)) {
+    const bool is_float = json.contains("as_float");
+    const bool is_whole = json.contains("as_int") && argument.type_name == "Scalar" &&
+                          is_floating_point(node.outputs().at(0).dtype);
+    if (!is_float && !is_whole)
+      throw UserError("its '" + argument.name + "', a whole number, differs from call to call");
+    return number_argument(*formula, origin).argument;
+  }
   for (const IntegerFormula& one : program_.symbols()->family().formulas_of(node)) {
     if (one.of == IntegerFormula::Of::execution)
       throw UserError("a number that it asks for follows from sizes");

@@ -76,7 +76,8 @@ def export(native: Any, file: str | pathlib.Path, options: dict[str, Any]) -> No
 
 
 # The options of each format, and what they are otherwise.
-_FORMATS = {"pt2": {"parameters_as_buffers": False}, "onnx": {"opset": 20, "drop_guards": False},
+_FORMATS = {"pt2": {"parameters_as_buffers": False},
+            "onnx": {"opset": 20, "drop_guards": False, "weights_in": ""},
             "mlir": {"weights_as_parameters": False, "drop_guards": False}}
 
 
@@ -303,8 +304,9 @@ class Capture:
         are modules of StableHLO. Options of `.pt2`:
         `parameters_as_buffers`, parameters that the program writes become buffers, which
         AOTInductor needs. Of `.onnx`: `opset` (20), and `drop_guards`, without the Boolean outputs
-        that say whether the capture holds. Of `.mlir`: `drop_guards`, and `weights_as_parameters`,
-        which IREE reads by name. Error that lists all operators the format has no form
+        that say whether the capture holds, and `weights_in`, the folder where the capture is saved: the
+        model, beside that folder or in it, refers to the weights there. Of `.mlir`: `drop_guards`,
+        and `weights_as_parameters`, which IREE reads by name. Error that lists all operators the format has no form
         for. docs/interchange.md says more."""
         self._expect_reads_compared()
         export(self._native, file, options)

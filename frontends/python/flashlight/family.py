@@ -210,8 +210,8 @@ class Family:
         self._native.save(pathlib.Path(folder))
 
     def export(self, file: str | pathlib.Path, **options: Any) -> None:
-        """As `Capture.export`, to `.pt2`: sizes are dynamic shapes there, within the ranges that
-        were shown."""
+        """As `Capture.export`, to `.pt2`, where sizes are dynamic shapes within the ranges that were
+        shown, or to `.onnx`, where they have names, and guards say whether they are in range."""
         export(self._native, file, options)
 
     def __str__(self) -> str:

@@ -33,6 +33,29 @@ def run(captured, arguments, keywords, engines, **options):
         return {engine: models.results("model", engine) for engine in engines}
 
 
+def run_family(family, calls, engines, **options):
+    """By engine, what the family's model gives for each call, by name."""
+    with Models() as models:
+        models.add_family("model", family, calls, **options)
+        models.run(engines)
+        return {engine: [models.results(f"model.call{number}", engine) for number in range(len(calls))]
+                for engine in engines}
+
+
+def run_file(file, engines):
+    """By engine, what a model that was written, beside its inputs, gives by name."""
+    _run([PYTHON, _ROOT / "tests/interchange/run_onnx.py", file.parent, *engines])
+    return {engine: _results(file.parent, file.stem, engine) for engine in engines}
+
+
+def _results(folder, name, engine):
+    """RuntimeError that says what the engine said."""
+    error = folder / f"{name}.{engine}.error"
+    if error.exists():
+        raise RuntimeError(error.read_text())
+    return dict(np.load(folder / f"{name}.{engine}.npz"))
+
+
 def _as_array(tensor, ending):
     """ONNX has complex numbers as pairs of real ones."""
     plain = tensor.resolve_conj()
@@ -67,11 +90,21 @@ class Models:
     def add(self, name, captured, arguments, keywords, ending="onnx", **options):
         """flashlight.Error where the capture cannot be written."""
         captured.export(self._path / f"{name}.{ending}", **options)
+        self._add_call(name, captured, arguments, keywords)
+
+    def add_family(self, name, family, calls, further=None, **options):
+        """A family, as one ONNX model that is run for each call, a pair of arguments and keywords.
+        further: inputs that are no arguments, by name."""
+        family.export(self._path / f"{name}.onnx", **options)
+        for number, (arguments, keywords) in enumerate(calls):
+            self._add_call(f"{name}.call{number}", family, arguments, keywords, further)
+
+    def _add_call(self, name, captured, arguments, keywords, further=None):
         nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
         names = [n["name"] for n in nodes if n["kind"] == "user_input"]
         tensors, _ = flatten((tuple(arguments), keywords), "arguments")
         inputs = {n: _as_array(t.detach(), ending) for n, t in zip(names, tensors)}
-        np.savez(self._path / f"{name}.npz", **inputs)
+        np.savez(self._path / f"{name}.npz", **inputs, **(further or {}))
 
     def run(self, engines):
         for ending, script in _SCRIPTS.items():
@@ -80,10 +113,7 @@ class Models:
 
     def results(self, name, engine):
         """By name. RuntimeError that says what the engine said."""
-        error = self._path / f"{name}.{engine}.error"
-        if error.exists():
-            raise RuntimeError(error.read_text())
-        return dict(np.load(self._path / f"{name}.{engine}.npz"))
+        return _results(self._path, name, engine)
 
 
 def times_off(received, expected):

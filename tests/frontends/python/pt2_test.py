@@ -211,6 +211,16 @@ class FamilyTest(unittest.TestCase):
         with self.assertRaises((RuntimeError, AssertionError)):
             module(x, mask)  # two sizes for one
 
+    def test_integers_that_are_what_an_operator_takes_otherwise_at_the_first_size(self):
+        def program(x):
+            return torch.diagonal(x, offset=x.shape[0] - 4) * 2
+
+        shown = [torch.randn(n, n + 3) for n in (4, 6, 9)]
+        module = exported(flashlight.trace_family(program, shown)).module()
+        for n in (4, 5, 8):
+            x = torch.randn(n, n + 3)
+            self.assertTrue(same_bits(module(x), program(x)))
+
     def test_sizes_that_depend_on_values(self):
         def program(x):
             chosen = x[x[:, 0] > 0]
@@ -238,6 +248,84 @@ class FamilyTest(unittest.TestCase):
         arguments, _ = self.inputs(4, 8)
         with torch.no_grad():
             torch.testing.assert_close(module(*arguments), self.program(*arguments))
+
+
+def number(value):
+    return torch.tensor(value, dtype=torch.float64)
+
+
+class NumbersTest(unittest.TestCase):
+    """Numbers of a family are arguments of float64 without axes; what follows from them has the bits of Python."""
+
+    def test_a_number_that_the_program_holds(self):
+        rate = [0.1]
+
+        def program(x):
+            y = x * rate[0] + torch.add(x, x.sum(), alpha=1.0 - rate[0])
+            return torch.full_like(y, rate[0]) + y.view(x.shape[0] * 2, -1).sum(), y / (rate[0] + 3.0)
+
+        def examples():
+            for rate[0], rows in ((0.1, 2), (0.37, 5), (0.05, 9), (0.2, 9)):
+                yield (torch.randn(rows, 4),)
+
+        with torch.no_grad():
+            family = flashlight.trace_family(program, examples(), numbers={"rate": lambda: rate[0]})
+            exported_program = exported(family)
+            module = exported_program.module()
+            for rate[0], rows in ((0.1, 2), (0.625, 7), (0.3, 4)):
+                x = torch.randn(rows, 4)
+                self.assertTrue(same_bits(module(x, rate=number(rate[0])), program(x)))
+            x, rate[0] = torch.randn(3, 4), 0.77
+            decomposed = exported_program.run_decompositions().module()
+            torch.testing.assert_close(decomposed(x, rate=number(rate[0])), program(x))
+            with self.assertRaises((RuntimeError, AssertionError, TypeError)):
+                module(x, rate=torch.tensor(0.5))  # of another dtype
+            with self.assertRaises((RuntimeError, AssertionError, TypeError)):
+                module(torch.randn(12, 4), rate=number(0.5))
+
+    def test_a_number_among_arguments(self):
+        def program(x, temperature):
+            return (x / temperature).softmax(-1)
+
+        for by_name in (True, False):
+            def example(temperature):
+                x = torch.randn(3, 5)
+                return ((x,), {"temperature": temperature}) if by_name else ((x, temperature), {})
+
+            with torch.no_grad():
+                family = flashlight.trace_family(program, [example(t) for t in (2.0, 1.37, 0.21)])
+            module, x = exported(family).module(), torch.randn(3, 5)
+            arguments = ((x,), {"temperature": number(0.55)}) if by_name else ((x, number(0.55)), {})
+            self.assertTrue(same_bits(module(*arguments[0], **arguments[1]), program(x, 0.55)))
+
+    def test_whole_numbers_stay_whole(self):
+        family = flashlight.trace_family(lambda x, power: x * power, [
+            ((torch.randn(3), p), {}) for p in (2.0, 3.0, 5.0)])
+        module, x = exported(family).module(), torch.randn(3)
+        self.assertTrue(same_bits(module(x, number(7.0)), x * 7.0))
+        with self.assertRaises(RuntimeError):
+            module(x, number(2.5))
+
+    def test_calls_of_an_optimizer(self):
+        """Numbers that the program works out of the count of its calls are computed by the file."""
+        calls, rate = [0], [0.1]
+
+        def step(x):
+            y = torch.addcmul(x, x, x, value=-(rate[0] / (1.0 - 0.9 ** (calls[0] + 1))))
+            return y * (1.0 - rate[0])
+
+        def examples():
+            for calls[0], rate[0] in enumerate((0.1, 0.05, 0.37, 0.21, 0.3)):
+                yield torch.randn(4)
+
+        with torch.no_grad():
+            family = flashlight.trace_family(step, examples(), numbers={
+                "calls": lambda: calls[0], "rate": lambda: rate[0]})
+            module = exported(family).module()
+            self.assertIn("pow(0.9, calls + 1.0)", str(family))
+            for calls[0] in (3, 17, 256):
+                x, count = torch.randn(4), number(float(calls[0]))
+                self.assertTrue(same_bits(module(x, calls=count, rate=number(rate[0])), step(x)))
 
 
 class WritesTest(unittest.TestCase):
