@@ -24,6 +24,31 @@ constexpr double kMaxRepeatedWork = 4;
 // A product that reads a matrix this often reads a transposed copy, not the matrix across rows.
 constexpr int64_t kLeastRounds = 16;
 
+// False of an element as it lies in memory, and of what is rounded already.
+bool has_arithmetic(const Expr& x) {
+  return x.kind() != ExprKind::load && x.kind() != ExprKind::literal &&
+         !x.is(composit::Function::cast);
+}
+
+// Within arithmetic of 16-bit floats numbers keep the precision of float32. Where a program looks
+// at one otherwise (a comparison, a cast to another dtype), it sees what would be in memory: else
+// x == max(x) would not hold of what was computed twice. Loads of `value` are rounded there.
+Statement with_rounding(Statement reading, ValueId value, DType dtype) {
+  if (!composit::is_half(dtype)) return reading;
+  const auto is_one = [&](const Expr& part) {
+    return part.kind() == ExprKind::load && part.number() == value;
+  };
+  return replaced(std::move(reading), [&](const Expr& part) {
+    if (part.kind() != ExprKind::call || part.dtype() == dtype ||
+        std::none_of(part.arguments().begin(), part.arguments().end(), is_one))
+      return Expr();
+    std::vector<Expr> arguments = part.arguments();
+    for (Expr& one : arguments)
+      if (is_one(one)) one = composit::cast(composit::cast(one, DType::float32), dtype);
+    return part.with_arguments(std::move(arguments));
+  });
+}
+
 class Fuser {
  public:
   Fuser(const Program& program, FunctionId number, Routine& function, const FuseOptions& options)
@@ -216,8 +241,11 @@ class Fuser {
   Statement inlined(const Statement& producer, const Statement& reading) const {
     const Store& store = producer.stores[0];
     const AxisIds axes = *axes_of_dimensions(store.at);
-    const Expr value = composit::cast(store.value, function_.values[value_of(store)].type.dtype);
-    const Statement moved = replaced(reading, [&](const Expr& part) {
+    const DType dtype = function_.values[value_of(store)].type.dtype;
+    const Expr value = composit::cast(store.value, dtype);
+    const Statement rounding =
+        has_arithmetic(value) ? with_rounding(reading, value_of(store), dtype) : reading;
+    const Statement moved = replaced(rounding, [&](const Expr& part) {
       if (part.kind() != ExprKind::load || part.number() != store.result) return Expr();
       return composit::replace(value, [&](const Expr& leaf) {
         if (leaf.kind() != ExprKind::axis) return Expr();
@@ -306,11 +334,13 @@ class Fuser {
         return std::nullopt;  // a part of it
       axes[axis] = (*dimensions)[i];
     }
-    const Expr value = composit::cast(store.value, function_.values[value_of(store)].type.dtype);
-    const Statement moved = replaced(reading, [&](const Expr& part) {
-      if (part.kind() == ExprKind::axis) return Expr::axis(axes[part.number()]);
-      return Expr();
-    });
+    const DType dtype = function_.values[value_of(store)].type.dtype;
+    const Expr value = composit::cast(store.value, dtype);
+    const Statement moved =
+        replaced(with_rounding(reading, value_of(store), dtype), [&](const Expr& part) {
+          if (part.kind() == ExprKind::axis) return Expr::axis(axes[part.number()]);
+          return Expr();
+        });
     const Expr moved_load = Expr::load(store.result, load->dtype(), store.at);
     Statement merged = reduction;
     merged.stores = replaced(moved, [&](const Expr& part) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "composit/eval/evaluate.h"
 #include "composit/ops/native.h"
@@ -149,6 +150,22 @@ TEST(MosaicHalfProducts, casts_round) {
   const Case one = case_of("", {x - to(to(x, DType::bfloat16), DType::float32)});
   EXPECT_EQ(elements<double>(test::compiled(one.graph, one.values)(one.values)[0]),
             elements<double>(evaluate(one.graph, one.values)[0]));
+}
+
+// What is computed again where it is compared is what was stored: each line has its largest number.
+TEST(MosaicHalfProducts, comparisons_see_rounded_numbers) {
+  for (const DType dtype : kHalves) {
+    const LazyTensor y = given("x", {35, 70}, 1, dtype) * 0.3 * 1.7;
+    const LazyTensor most = apply_one("aten::amax", {y, Ints{1}, true});
+    const Case one = case_of("", {apply_one("aten::eq.Tensor", {y, most}), most});
+    const std::vector<Array> received = test::compiled(one.graph, one.values)(one.values);
+    const auto equal = elements<double>(received[0]);
+    for (size_t row = 0; row < 35; ++row)
+      EXPECT_GE(std::accumulate(equal.begin() + static_cast<int64_t>(row * 70),
+                                equal.begin() + static_cast<int64_t>(row * 70 + 70), 0.0),
+                1)
+          << row;
+  }
 }
 
 TEST(MosaicHalfProducts, attention_is_one_kernel) {

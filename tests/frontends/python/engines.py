@@ -90,16 +90,16 @@ class Models:
     def add(self, name, captured, arguments, keywords, ending="onnx", **options):
         """flashlight.Error where the capture cannot be written."""
         captured.export(self._path / f"{name}.{ending}", **options)
-        self._add_call(name, captured, arguments, keywords)
+        self._add_call(name, captured, arguments, keywords, ending)
 
     def add_family(self, name, family, calls, further=None, **options):
         """A family, as one ONNX model that is run for each call, a pair of arguments and keywords.
         further: inputs that are no arguments, by name."""
         family.export(self._path / f"{name}.onnx", **options)
         for number, (arguments, keywords) in enumerate(calls):
-            self._add_call(f"{name}.call{number}", family, arguments, keywords, further)
+            self._add_call(f"{name}.call{number}", family, arguments, keywords, "onnx", further)
 
-    def _add_call(self, name, captured, arguments, keywords, further=None):
+    def _add_call(self, name, captured, arguments, keywords, ending, further=None):
         nodes = [n.attributes for n in captured.graph.nodes if n.op == "composit::input"]
         names = [n["name"] for n in nodes if n["kind"] == "user_input"]
         tensors, _ = flatten((tuple(arguments), keywords), "arguments")
