@@ -12,8 +12,8 @@ void rms_norm(const Weights& weights, const fl::bfloat16 (&x)[64][512],
     const float sum = fl::sum<float>(512, [&](int j) { return float(x[i][j]) * float(x[i][j]); });
     const float rsqrt = fl::rsqrt(sum / 512.0f + 1e-06f);
     for (int j = 0; j < 512; ++j) {
-      const float to = fl::rounded<fl::bfloat16>(float(x[i][j]) * rsqrt);
-      y[i][j] = float(to) * float(weights.weight[j]);
+      const float converted = fl::rounded<fl::bfloat16>(float(x[i][j]) * rsqrt);
+      y[i][j] = converted * float(weights.weight[j]);
     }
   }
 }

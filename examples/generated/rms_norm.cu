@@ -16,21 +16,13 @@ __global__ void rsqrt_kernel(const fl::bfloat16* __restrict__ x, float* __restri
   }
 }
 
-__global__ void to_2_kernel(const fl::bfloat16* __restrict__ x, const float* __restrict__ rsqrt,
-                            fl::bfloat16* __restrict__ to_2) {
-  for (int64_t point = fl::thread(); point < 32768; point += fl::threads()) {
-    const int i = static_cast<int>(point / 512);
-    const int j = static_cast<int>(point % 512);
-    to_2[i * 512 + j] = fl::rounded<fl::bfloat16>(float(x[i * 512 + j]) * rsqrt[i]);
-  }
-}
-
-__global__ void y_kernel(const fl::bfloat16* __restrict__ to_2,
+__global__ void y_kernel(const fl::bfloat16* __restrict__ x, const float* __restrict__ rsqrt,
                          const fl::bfloat16* __restrict__ weight, fl::bfloat16* __restrict__ y) {
   for (int64_t point = fl::thread(); point < 32768; point += fl::threads()) {
     const int i = static_cast<int>(point / 512);
     const int j = static_cast<int>(point % 512);
-    y[i * 512 + j] = float(to_2[i * 512 + j]) * float(weight[j]);
+    const float converted = fl::rounded<fl::bfloat16>(float(x[i * 512 + j]) * rsqrt[i]);
+    y[i * 512 + j] = converted * float(weight[j]);
   }
 }
 
@@ -41,10 +33,8 @@ extern "C" cudaError_t rms_norm(const uint16_t* x_bits, const uint16_t* weight_b
   auto* const x = reinterpret_cast<const fl::bfloat16*>(x_bits);
   auto* const weight = reinterpret_cast<const fl::bfloat16*>(weight_bits);
   auto* const y = reinterpret_cast<fl::bfloat16*>(y_bits);
-  auto* const rsqrt = fl::at<float>(arena, 65536);
-  auto* const to_2 = fl::at<fl::bfloat16>(arena, 0);
+  auto* const rsqrt = fl::at<float>(arena, 0);
   FLASHLIGHT_TRY(fl::launch(rsqrt_kernel, fl::warps(64), stream, x, rsqrt));
-  FLASHLIGHT_TRY(fl::launch(to_2_kernel, fl::points(32768), stream, x, rsqrt, to_2));
-  FLASHLIGHT_TRY(fl::launch(y_kernel, fl::points(32768), stream, to_2, weight, y));
+  FLASHLIGHT_TRY(fl::launch(y_kernel, fl::points(32768), stream, x, rsqrt, weight, y));
   return cudaSuccess;
 }
