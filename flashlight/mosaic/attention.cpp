@@ -18,13 +18,25 @@ using loops::Nest;
 using loops::Role;
 using loops::Statement;
 
-// What a cast between float32 and a 16-bit float is of: programs compute a softmax in float32.
-const Expr& uncast(const Expr& x) {
-  if (!x.is(Function::cast)) return x;
-  const composit::DType from = x[0].dtype(), to = x.dtype();
-  const bool widens = composit::is_half(from) && to == composit::DType::float32,
-             narrows = composit::is_half(to) && from == composit::DType::float32;
-  return widens || narrows ? uncast(x[0]) : x;
+// Programs compute the softmax of 16-bit floats in float32. Of scores that are widened for it: what
+// they are, with no more roundings than the program asks for itself.
+const Expr* widened(const Expr& x) {
+  const bool widens = x.is(Function::cast) && composit::is_half(x[0].dtype()) &&
+                      x.dtype() == composit::DType::float32;
+  return widens ? &x[0] : nullptr;
+}
+const Expr& before_widening(const Expr& x) {
+  const Expr* const half = widened(x);
+  if (half == nullptr) return x;
+  // A number that was 16 bits wide, as it would be in memory (fuse).
+  const Expr* const number = half->is(Function::cast) ? widened((*half)[0]) : nullptr;
+  return number != nullptr ? *number : *half;
+}
+// Of weights that are rounded behind it: what is rounded.
+const Expr& before_rounding(const Expr& x) {
+  const bool rounds = x.is(Function::cast) && composit::is_half(x.dtype()) &&
+                      x[0].dtype() == composit::DType::float32;
+  return rounds ? x[0] : x;
 }
 bool is_load_of(const Expr& x, ValueId value) {
   return x.kind() == ExprKind::load && x.number() == value;
@@ -113,7 +125,7 @@ class Finder {
   std::optional<Softmax> softmax_making(ValueId weights, std::set<StepId>& steps) const {
     const auto division = maker(weights, 1);
     if (!division || !loops::is_elementwise(*statement(*division))) return std::nullopt;
-    const Expr& quotient = uncast(statement(*division)->stores[0].value);
+    const Expr& quotient = before_rounding(statement(*division)->stores[0].value);
     if (!quotient.is(Function::div) || quotient[0].kind() != ExprKind::load ||
         quotient[1].kind() != ExprKind::load)
       return std::nullopt;
@@ -123,7 +135,7 @@ class Finder {
     if (!loops::is_elementwise(*statement(*exponential))) return std::nullopt;
     const Expr& power = statement(*exponential)->stores[0].value;
     if (!power.is(Function::exp) || !power[0].is(Function::sub)) return std::nullopt;
-    const Expr &x = uncast(power[0][0]), &most = power[0][1];
+    const Expr &x = power[0][0], &most = power[0][1];
     if (x.kind() != ExprKind::load || most.kind() != ExprKind::load) return std::nullopt;
     const auto maximum = maker(value_of(most), 1);
     if (!maximum || !folds(*maximum, value_of(x), Function::max)) return std::nullopt;
@@ -139,9 +151,9 @@ class Finder {
   bool folds(StepId step, ValueId value, Function function) const {
     const Statement& one = *statement(step);
     return loops::fold_function(one) == function && one.body.size() == 1 && !one.domain.defined() &&
-           is_load_of(uncast(one.body[0]), value) && one.stores.size() == 1 &&
-           loops::has_axes(one, composit::AxisKind::reduction) &&
-           is_row(uncast(one.body[0]), one) && is_identity(one.stores[0].at);
+           is_load_of(one.body[0], value) && one.stores.size() == 1 &&
+           loops::has_axes(one, composit::AxisKind::reduction) && is_row(one.body[0], one) &&
+           is_identity(one.stores[0].at);
   }
   // True if it stores the result of its reduction; below: that unless it is `special`, and then
   // `instead`.
@@ -176,7 +188,7 @@ class Finder {
 
   // Splits what is made of the sum into scale and bias.
   static bool take_scores(Attention& attention) {
-    Expr x = attention.scores.statement.stores[0].value;
+    Expr x = before_widening(attention.scores.statement.stores[0].value);
     const auto add = [&](const Expr& more) {
       attention.bias = attention.bias.defined() ? attention.bias + more : more;
     };

@@ -248,7 +248,7 @@ class StripRows {
   int64_t pitch_ = 0;
   int32_t* offsets_ = nullptr;
   Word* memory_ = nullptr;
-  int64_t before_[kStripTiles] = {};  // rows of the tiles before
+  int64_t before_[kStripTiles];  // rows of the tiles before
 };
 
 // Tiles from which on a panel is widened once, in memory of the thread. A float16 takes more

@@ -1,16 +1,6 @@
 # TorchScript imported at three sizes, unified, bound to a fourth, and run by a backend.
 #   cmake -D FLASHLIGHT=… -D WORK=… -P family.cmake
-function(run)
-  execute_process(COMMAND ${FLASHLIGHT} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE error)
-  set(code ${code} PARENT_SCOPE)
-  set(text "${out}${error}" PARENT_SCOPE)
-endfunction()
-function(expect_text fragment)
-  string(FIND "${text}" "${fragment}" found)
-  if(found EQUAL -1)
-    message(FATAL_ERROR "expected '${fragment}' in: ${text}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/flashlight.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})

@@ -1,21 +1,6 @@
 # A saved capture, quantized, run by both backends and written for other tools.
 #   cmake -D FLASHLIGHT=… -D CAPTURE=… -D WORK=… -D TORCH=… -P quantize.cmake
-function(run)
-  execute_process(COMMAND ${FLASHLIGHT} ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE error)
-  set(code ${code} PARENT_SCOPE)
-  set(text "${out}${error}" PARENT_SCOPE)
-endfunction()
-function(expect_text fragment)
-  string(FIND "${text}" "${fragment}" found)
-  if(found EQUAL -1)
-    message(FATAL_ERROR "expected '${fragment}' in: ${text}")
-  endif()
-endfunction()
-function(expect_success)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${text}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/flashlight.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})

@@ -50,6 +50,9 @@ std::vector<Case> cases_of(DType dtype) {
   add("depthwise", convolution(x({1, 40, 9, 8}), w({40, 1, 3, 3}), {.groups = 40}));
   const LazyTensor q = x({2, 9, 32}), scores = softmax(matmul(q, transpose(q, 1, 2)) * 0.2, -1);
   add("attention", matmul(scores, q));
+  const LazyTensor p = x({2, 70, 32}),
+                   wide = to(matmul(p, transpose(p, 1, 2)) * 0.25, DType::float32);
+  add("attention with a softmax in float32", matmul(to(softmax(wide, -1), dtype), p));
   return cases;
 }
 
@@ -174,6 +177,25 @@ TEST(MosaicHalfProducts, attention_is_one_kernel) {
     const Plan plan =
         plan_of(case_of("", {matmul(softmax(matmul(q, transpose(k, 1, 2)) * 0.25, -1), k)}).graph);
     EXPECT_THAT(print(plan), HasSubstr("attention_2x70x90x32"));
+  }
+}
+
+// A softmax in float32 of scores in 16 bits is what programs have. Weights that a program rounds by
+// itself, for a product of float32, are not left to a kernel that would not round them.
+TEST(MosaicHalfProducts, attention_keeps_casts_of_the_program) {
+  const auto planned = [](const LazyTensor& weights, const LazyTensor& values) {
+    return print(plan_of(case_of("", {matmul(weights, values)}).graph));
+  };
+  const auto softmax_of = [](const LazyTensor& q, const LazyTensor& k) {
+    return softmax(to(matmul(q, transpose(k, 1, 2)) * 0.25, DType::float32), -1);
+  };
+  for (const DType dtype : kHalves) {
+    const LazyTensor q = given("q", {2, 70, 32}, 1, dtype), k = given("k", {2, 90, 32}, 1, dtype);
+    EXPECT_THAT(planned(to(softmax_of(q, k), dtype), k), HasSubstr("attention_2x70x90x32"));
+    const LazyTensor x = given("x", {2, 70, 32}), y = given("y", {2, 90, 32});
+    EXPECT_THAT(planned(softmax_of(x, y), y), HasSubstr("attention_2x70x90x32"));
+    EXPECT_THAT(planned(to(to(softmax_of(x, y), dtype), DType::float32), y),
+                Not(HasSubstr("attention_2x70x90x32")));
   }
 }
 
