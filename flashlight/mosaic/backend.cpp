@@ -110,7 +110,8 @@ std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
   for (size_t i = 0; i < plans.size(); ++i) {
     const auto source = std::make_shared<const Source>(std::move(emitted[i]));
     const auto runner =
-        library_runner(library, *source, plans[i].prepared_bytes, thread_count(threads));
+        library_runner(library, *source, {plans[i].prepared_bytes, plans[i].preparation_bytes},
+                       thread_count(threads));
     const auto plan = std::make_shared<const Plan>(std::move(plans[i]));
     all.emplace_back(std::make_shared<const MosaicCode>(
         plan->ports,

@@ -148,14 +148,40 @@ std::vector<Buffer> chains(const Plan& plan) {
   return buffers;
 }
 
-void place_values(Plan& plan) {
-  plan.offsets.assign(plan.routine.values.size(), 0);
-  plan.prepared_bytes = plan.sum_bytes = 0;
+// Values of the preparation: those that `run` reads, then the others, which share memory.
+void place_prepared(Plan& plan) {
+  std::vector<bool> stays(plan.routine.values.size(), false);
+  for (const Kernel& kernel : plan.run)
+    for (const ValueId value : touched(plan, kernel)) stays[value] = true;
+  plan.prepared_bytes = 0;
+  Table<ValueId, std::optional<loops::Lifetime>> lives(plan.routine.values.size());
+  for (size_t kernel = 0; kernel < plan.prepare.size(); ++kernel)
+    for (const ValueId value : touched(plan, plan.prepare[kernel])) {
+      if (plan.homes[value] != Home::prepared || bytes(plan, value) == 0) continue;
+      if (!lives[value]) lives[value] = {bytes(plan, value), kernel, kernel};
+      lives[value]->last = kernel;
+    }
+  ValueIds leaving;
+  std::vector<loops::Lifetime> list;
   for (const ValueId i : plan.homes.ids()) {
     if (plan.homes[i] != Home::prepared) continue;
+    if (!stays[i]) {  // without kernels it is nowhere
+      if (lives[i]) leaving.push_back(i), list.push_back(*lives[i]);
+      continue;
+    }
     plan.offsets[i] = plan.prepared_bytes;
     plan.prepared_bytes += (bytes(plan, i) + kLineBytes - 1) / kLineBytes * kLineBytes;
   }
+  const std::vector<int64_t> offsets = loops::place(list);
+  for (size_t i = 0; i < leaving.size(); ++i)
+    plan.offsets[leaving[i]] = plan.prepared_bytes + offsets[i];
+  plan.preparation_bytes = plan.prepared_bytes + loops::arena_size(list, offsets);
+}
+
+void place_values(Plan& plan) {
+  plan.offsets.assign(plan.routine.values.size(), 0);
+  plan.sum_bytes = 0;
+  place_prepared(plan);
   const std::vector<Buffer> buffers = chains(plan);
   std::vector<loops::Lifetime> lives;
   for (const Buffer& buffer : buffers) {

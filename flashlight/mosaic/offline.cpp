@@ -84,7 +84,8 @@ Packed packed(const std::vector<Array>& weights, const Plan& plan, const std::st
                           hasher.finish().str().substr(0, 16));
   if (plan.prepared_bytes == 0) return packed;
   const toolchain::Library library = build({source}, {"-march=" + march});
-  const auto runner = library_runner(library, source, preparing.prepared_bytes, thread_count(0));
+  const auto runner = library_runner(
+      library, source, {preparing.prepared_bytes, preparing.preparation_bytes}, thread_count(0));
   const std::shared_ptr<std::byte> memory =
       prepare({preparing.ports, CallPlan(preparing).frozen, source, *runner}, weights)
           .memory[0]

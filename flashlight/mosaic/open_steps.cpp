@@ -57,6 +57,9 @@ class StepsWriter {
     for (auto* list : {&program_.prepare, &program_.run})
       for (OpenStep& step : *list)
         for (Place& place : step.places) number(place);
+    for (const OpenStep& step : program_.run)
+      for (const Place& place : step.places)
+        if (place.in == Place::In::prepared) program_.prepared[place.index].stays = true;
     add_keys();
     return std::move(program_);
   }

@@ -47,6 +47,7 @@ struct OpenStep {
 // Memory that is filled once.
 struct PreparedValue {
   int64_t bytes = 0;
+  bool stays = false;  // `run` reads it; else only preparation does
   // Equal values have equal keys, if the weights are the same ones: how it is computed of them.
   composit::Hash key = {};
 };

@@ -172,10 +172,38 @@ class Planner {
       }
     }
     close(open, "");
+    drop_unread_preparation();
     for (const auto& [value, layout] : plan_.layouts)
       if (has_border(layout)) borders_.insert(value);
     add_borders(plan_.prepare);
     add_borders(plan_.run);
+  }
+
+  // Loops of the preparation whose results nobody reads: numbers of weights that are packed as
+  // integers.
+  void drop_unread_preparation() {
+    std::set<ValueId> read;
+    const auto add = [&](const Kernel& kernel) {
+      const ValueIds touched = kernel.form->touched(plan_, kernel);
+      read.insert(touched.begin(), touched.end());
+    };
+    for (const Kernel& kernel : plan_.run) add(kernel);
+    std::vector<Kernel> kept;
+    for (size_t i = plan_.prepare.size(); i-- > 0;) {
+      Kernel& kernel = plan_.prepare[i];
+      if (kernel.form == &kLoops && !writes_any_of(kernel, read)) continue;
+      add(kernel);
+      kept.push_back(std::move(kernel));
+    }
+    plan_.prepare.assign(std::make_move_iterator(kept.rbegin()),
+                         std::make_move_iterator(kept.rend()));
+  }
+  bool writes_any_of(const Kernel& kernel, const std::set<ValueId>& values) const {
+    for (const StepId step : kernel.steps)
+      for (const ValueId value : loops::writes(plan_.routine.steps[step]))
+        if (values.contains(value) || plan_.routine.values[value].role != Role::temporary)
+          return true;
+    return false;
   }
 
   // A product is recognised once for all steps that are equal to it.

@@ -82,7 +82,9 @@ struct Plan {
   // By result that is an input's new value and may be written in its memory: that input. If
   // the writing kernel also reads that input (see `in_place`), writing in place is required.
   std::map<ValueId, ValueId> updates;
-  int64_t arena_bytes = 0, prepared_bytes = 0;
+  // What is prepared for `run` comes first; behind it lies what preparation alone needs, up to
+  // `preparation_bytes`.
+  int64_t arena_bytes = 0, prepared_bytes = 0, preparation_bytes = 0;
   // The bytes of all values in the arena together, and the most bytes that live at the same time; a
   // value that is written in place of another one counts once.
   int64_t sum_bytes = 0, least_bytes = 0;

@@ -19,11 +19,14 @@ class Printer {
   explicit Printer(const Plan& plan) : plan_(plan), names_(value_names(plan.routine)) {}
 
   std::string run() const {
+    const int64_t meanwhile = plan_.preparation_bytes - plan_.prepared_bytes;
     return fmt::format(
-        "prepare, {:.1f} MB\n{}\nrun, {:.1f} MB for {:.1f} MB of values, at least {:.1f} "
+        "prepare, {:.1f} MB{}\n{}\nrun, {:.1f} MB for {:.1f} MB of values, at least {:.1f} "
         "MB\n{}\n{}",
-        megabytes(plan_.prepared_bytes), kernels(plan_.prepare), megabytes(plan_.arena_bytes),
-        megabytes(plan_.sum_bytes), megabytes(plan_.least_bytes), kernels(plan_.run), relayouts());
+        megabytes(plan_.prepared_bytes),
+        meanwhile == 0 ? "" : fmt::format(", and {:.1f} MB meanwhile", megabytes(meanwhile)),
+        kernels(plan_.prepare), megabytes(plan_.arena_bytes), megabytes(plan_.sum_bytes),
+        megabytes(plan_.least_bytes), kernels(plan_.run), relayouts());
   }
 
  private:

@@ -12,12 +12,12 @@ constexpr int64_t kAlignment = 64;
 
 class LibraryRunner : public Runner {
  public:
-  LibraryRunner(const toolchain::Library& library, const Source& source, int64_t prepared_bytes,
+  LibraryRunner(const toolchain::Library& library, const Source& source, PreparedBytes prepared,
                 int threads)
       : library_(library),
         prepare_(library.symbol<Prepare>(source.prepare_name)),
         run_(library.symbol<Run>(source.run_name)),
-        prepared_bytes_(prepared_bytes),
+        prepared_(prepared),
         threads_(threads) {}
 
   bool take(const PreparedList& /*others*/, std::vector<PreparedMemory>& memory) const override {
@@ -26,8 +26,10 @@ class LibraryRunner : public Runner {
   }
   const char* prepare(const std::vector<const void*>& weights,
                       std::vector<PreparedMemory>& memory) const override {
-    memory[0].first = allocate_together({prepared_bytes_})[0];
-    return prepare_(weights.data(), memory[0].first.get(), threads_);
+    memory[0].first = allocate_together({prepared_.all})[0];
+    const char* error = prepare_(weights.data(), memory[0].first.get(), threads_);
+    fl::give_back(memory[0].first.get() + prepared_.stay, prepared_.all - prepared_.stay);
+    return error;
   }
   const char* run(const package::Pointers& at, const Prepared& prepared, std::byte* arena,
                   int64_t* times) const override {
@@ -42,7 +44,7 @@ class LibraryRunner : public Runner {
   toolchain::Library library_;
   Prepare* prepare_;
   Run* run_;
-  int64_t prepared_bytes_;
+  PreparedBytes prepared_;
   int threads_;
 };
 
@@ -62,9 +64,9 @@ std::vector<std::shared_ptr<std::byte>> allocate_together(const std::vector<int6
 }
 
 std::shared_ptr<const Runner> library_runner(const toolchain::Library& library,
-                                             const Source& source, int64_t prepared_bytes,
+                                             const Source& source, PreparedBytes prepared,
                                              int threads) {
-  return std::make_shared<const LibraryRunner>(library, source, prepared_bytes, threads);
+  return std::make_shared<const LibraryRunner>(library, source, prepared, threads);
 }
 
 }  // namespace flashlight::mosaic

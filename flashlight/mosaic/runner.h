@@ -47,9 +47,13 @@ class Runner {
 
 struct Source;
 
+// What a plan prepares: of all that preparation needs, the first bytes stay.
+struct PreparedBytes {
+  int64_t stay = 0, all = 0;
+};
 // Of the text of emit.h.
 std::shared_ptr<const Runner> library_runner(const toolchain::Library& library,
-                                             const Source& source, int64_t prepared_bytes,
+                                             const Source& source, PreparedBytes prepared,
                                              int threads);
 
 }  // namespace flashlight::mosaic

@@ -75,21 +75,34 @@ std::vector<void*> addresses(const Steps& steps, const Memory& memory) {
   return all;
 }
 
-// What is to be prepared again: a step fills all that it writes, and no one else may read that yet.
-// `prepares`: by step, the values that it writes.
-std::vector<bool> to_fill(const std::vector<std::vector<size_t>>& prepares,
+// A step of the preparation: the values that it reads and writes.
+struct Preparation {
+  std::vector<size_t> reads, writes;
+};
+
+bool has_any(const std::vector<size_t>& values, const std::vector<bool>& of) {
+  return std::any_of(values.begin(), values.end(), [&](size_t value) { return of[value]; });
+}
+
+// What is to be prepared again: what stays and has no memory, and what it is made of. A step fills
+// all that it writes, and no one else may read that yet.
+std::vector<bool> to_fill(const std::vector<Preparation>& steps,
+                          const std::vector<PreparedValue>& values,
                           const std::vector<PreparedMemory>& memory) {
   std::vector<bool> fill;
-  for (const PreparedMemory& one : memory) fill.push_back(one.first == nullptr);
+  for (size_t i = 0; i < values.size(); ++i)
+    fill.push_back(values[i].stays && memory[i].first == nullptr);
   for (bool changed = true; changed;) {
     changed = false;
-    for (const std::vector<size_t>& values : prepares) {
-      const auto is_open = [&](size_t value) { return fill[value]; };
-      if (std::none_of(values.begin(), values.end(), is_open)) continue;
-      for (const size_t value : values) {
-        changed = changed || !fill[value];
-        fill[value] = true;
-      }
+    const auto add = [&](size_t value) {
+      changed = changed || !fill[value];
+      fill[value] = true;
+    };
+    for (const Preparation& step : steps) {
+      if (!has_any(step.writes, fill)) continue;
+      for (const size_t value : step.writes) add(value);
+      for (const size_t value : step.reads)
+        if (memory[value].first == nullptr) add(value);
     }
   }
   return fill;
@@ -102,40 +115,54 @@ class StepRunner : public Runner {
         run_(program.run, steps.run),
         prepared_(program.prepared),
         threads_(threads) {
-    for (const OpenStep& step : program.prepare) prepares_.push_back(step.prepares);
+    for (const OpenStep& step : program.prepare) {
+      preparations_.push_back({{}, step.prepares});
+      for (const Place& place : step.places)
+        if (place.in == Place::In::prepared) preparations_.back().reads.push_back(place.index);
+    }
   }
 
   bool take(const PreparedList& others, std::vector<PreparedMemory>& memory) const override {
     bool all = true;
     for (size_t i = 0; i < prepared_.size(); ++i) {
       memory.push_back({prepared_[i].key, taken(others, i)});
-      all = all && memory.back().first != nullptr;
+      all = all && (memory.back().first != nullptr || !prepared_[i].stays);
     }
     return all;
   }
 
+  // What stays is one piece of memory; the rest lives from the first step that has it to the last.
   const char* prepare(const std::vector<const void*>& weights,
                       std::vector<PreparedMemory>& memory) const override {
-    const std::vector<bool> fill = to_fill(prepares_, memory);
+    const std::vector<bool> fill = to_fill(preparations_, prepared_, memory);
     std::vector<int64_t> bytes;
     for (size_t i = 0; i < fill.size(); ++i)
-      if (fill[i]) bytes.push_back(prepared_[i].bytes);
+      if (fill[i] && prepared_[i].stays) bytes.push_back(prepared_[i].bytes);
     std::vector<std::shared_ptr<std::byte>> fresh = allocate_together(bytes);
     for (size_t i = 0, next = 0; i < fill.size(); ++i)
-      if (fill[i]) memory[i].first = std::move(fresh[next++]);
-    Steps steps = prepare_;
-    steps.steps.clear();
-    for (size_t i = 0; i < prepares_.size(); ++i)
-      if (std::any_of(prepares_[i].begin(), prepares_[i].end(),
-                      [&](size_t value) { return fill[value]; }))
-        steps.steps.push_back(prepare_.steps[i]);
+      if (fill[i] && prepared_[i].stays) memory[i].first = std::move(fresh[next++]);
     const package::Pointers at = {.weights = weights};
-    return call(steps, {at, memory, nullptr}, nullptr);
+    std::vector<size_t> last(fill.size(), 0);
+    for (size_t i = 0; i < preparations_.size(); ++i)
+      for (const size_t value : preparations_[i].reads) last[value] = i;
+    for (size_t i = 0; i < preparations_.size(); ++i) {
+      const Preparation& step = preparations_[i];
+      if (!has_any(step.writes, fill)) continue;
+      for (const size_t value : step.writes)
+        if (!prepared_[value].stays && memory[value].first == nullptr)
+          memory[value].first = allocate_together({prepared_[value].bytes})[0];
+      const Memory places = {at, memory, nullptr};
+      if (const char* error = call(prepare_, i, i + 1, places, nullptr)) return error;
+      for (const auto* values : {&step.reads, &step.writes})
+        for (const size_t value : *values)
+          if (!prepared_[value].stays && last[value] <= i) memory[value].first.reset();
+    }
+    return nullptr;
   }
 
   const char* run(const package::Pointers& at, const Prepared& prepared, std::byte* arena,
                   int64_t* times) const override {
-    return call(run_, {at, prepared.memory, arena}, times);
+    return call(run_, 0, run_.steps.size(), {at, prepared.memory, arena}, times);
   }
 
  private:
@@ -151,13 +178,15 @@ class StepRunner : public Runner {
     return nullptr;
   }
 
-  const char* call(const Steps& steps, const Memory& memory, int64_t* times) const {
+  const char* call(const Steps& steps, size_t begin, size_t end, const Memory& memory,
+                   int64_t* times) const {
     const std::vector<void*> all = addresses(steps, memory);
     try {
       fl::run_team(threads_, [&](const fl::Team& team) {
         fl::start_times(team, times);
         int number = 0;
-        for (const Step& step : steps.steps) {
+        for (size_t i = begin; i < end; ++i) {
+          const Step& step = steps.steps[i];
           step.enter(team, all.data() + step.places, memory.arena, memory.at.generator,
                      steps.numbers.data() + step.numbers);
           if (step.is_kernel)
@@ -173,7 +202,7 @@ class StepRunner : public Runner {
   }
 
   const Steps prepare_, run_;
-  std::vector<std::vector<size_t>> prepares_;  // by step of preparation, the values that it writes
+  std::vector<Preparation> preparations_;
   const std::vector<PreparedValue> prepared_;
   const int threads_;
 };

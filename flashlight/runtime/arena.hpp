@@ -50,6 +50,16 @@ inline Memory allocate(std::size_t bytes) {
   return {memory, detail::FreeMemory{alignment}};
 }
 
+// Gives the system the pages that lie in these bytes of allocated memory; what they had is lost.
+inline void give_back([[maybe_unused]] std::byte* from, [[maybe_unused]] std::int64_t bytes) {
+#if defined(__linux__)
+  constexpr std::uintptr_t kPage = 4096;
+  const auto first = (reinterpret_cast<std::uintptr_t>(from) + kPage - 1) / kPage * kPage,
+             last = reinterpret_cast<std::uintptr_t>(from + bytes) / kPage * kPage;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+#endif
+}
+
 // A row-major array of which other sizes than the first are data: view[i][j].
 template <class T, int kRank>
 struct View {

@@ -293,6 +293,97 @@ Upcoming behind(const Contraction<T>& of, int64_t panel, Part panels, const Weig
   return Upcoming::of(weights + (last_panel ? panels.begin : panel + 1) * size, size);
 }
 
+// The work of one tile of a strip with one panel.
+template <class Word>
+struct TileWork {
+  int rows, vectors;  // of columns
+  const Word* first;
+  int64_t pitch;
+  Terms terms;
+  int number;        // of the tile in the strip
+  bool first_panel;  // of the strip
+  Upcoming upcoming;  // part `part` of `parts` of it
+  int part, parts;
+};
+
+template <class T, class Weight, class Word>
+void multiply_numbers(const TileWork<Word>& work, const Weight* panel, T (*sums)[kPanel<T>]) {
+  Tile<T, Weight, Word> tile = {work.first, work.pitch, work.terms, panel};
+  work.upcoming.add_to(tile, work.part, work.parts);
+  multiply_tile(work.rows, work.vectors, tile, sums);
+}
+
+// Panels of numbers, as pack_panels makes them.
+template <class T, class Weight, class Word>
+struct NumberPanels {
+  const Weight* panels;
+
+  // multiply(tile) for panel `number`: tile(work, sums) computes one of `tiles`.
+  template <class Multiply>
+  void use(const Contraction<T>& of, int64_t number, int64_t tiles,
+           const Multiply& multiply) const {
+    const auto with = [&](const auto* panel) {
+      multiply([&](const TileWork<Word>& work, T(*sums)[kPanel<T>]) {
+        multiply_numbers(work, panel, sums);
+      });
+    };
+    const Weight* const panel = panels + number * panel_size<T, Weight>(of.terms);
+    constexpr bool kWidens = std::is_same_v<Word, T> && !std::is_same_v<T, Weight>;
+    if constexpr (kWidens) {
+      if (tiles >= kTilesToWiden<Weight>) return with(widened<T>(panel, of.terms));
+    }
+    with(panel);
+  }
+  // What to prefetch after that panel.
+  Upcoming after(const Contraction<T>& of, int64_t number, Part mine, int64_t tiles,
+                 bool first_strip, bool last_strip) const {
+    return behind(of, number, mine, panels, tiles, first_strip, last_strip);
+  }
+};
+
+// The loops around tiles: strips of rows, then panels.
+template <class T, class Element, class Operand, class Word, class Panels>
+void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> base,
+                 const Panels& panels, FinishOf<T> finish) {
+  constexpr int64_t kColumns = kPanel<T>;
+  if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
+  const Tiling<T, Element> tiling(of, team.threads());
+  const bool by_rows = of.split == Split::rows;
+  const int64_t all = (of.columns + kColumns - 1) / kColumns;
+  const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
+  const Part mine = by_rows ? Part{0, all} : team.part(all);
+  Rows<Element> strip[kStripTiles];
+  StripRows<T, Element, Operand, Word> all_rows(of);
+  constexpr int64_t kTermBytes = sizeof(Word) / all_rows.kTerms;
+  alignas(kVectorBytes) T sums[kMostRows][kPanel<T>];
+  for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
+    count = tiling.strip(begin, tiles.end, base, all_rows.lie(), kTermBytes, strip);
+    all_rows.take(strip, static_cast<int>(count));
+    for (int64_t number = mine.begin; number < mine.end; ++number) {
+      const int64_t column = number * kColumns;
+      const int columns = static_cast<int>(std::min(kColumns, of.columns - column));
+      const int vectors = columns > kColumns / 2 ? 2 : 1;
+      const Upcoming upcoming = panels.after(of, number, mine, count, begin == tiles.begin,
+                                             begin + count == tiles.end);
+      panels.use(of, number, count, [&](const auto& multiply) {
+        for (int i = 0; i < count; ++i) {
+          const Rows<Element>& rows = strip[i];
+          // Rows that are read for the first time.
+          const bool is_first = number == mine.begin;
+          const bool reads_rows = all_rows.lie() && is_first && i + 1 < count;
+          multiply(TileWork<Word>{rows.count, vectors, all_rows.first(i, rows), all_rows.pitch(),
+                                  all_rows.terms(), i, is_first,
+                                  reads_rows ? beyond(rows, strip[i + 1], of.terms.count())
+                                             : upcoming,
+                                  reads_rows ? 0 : i, reads_rows ? 1 : static_cast<int>(count)},
+                   sums);
+          finish(rows.outer, rows.inner, rows.count, column, columns, sums);
+        }
+      });
+    }
+  }
+}
+
 }  // namespace detail
 
 // finish(outer, inner, rows, column, columns, sums) is called once for each tile, by the thread
@@ -303,52 +394,9 @@ template <class T, class Element = T, class Operand = Element, class Weight = T>
 void contract(const Team& team, const Contraction<T>& of, BaseOf<Element> base,
               const Weight* panels, FinishOf<T> finish) {
   using Word = detail::WordOf<T, Operand, Weight>;
-  constexpr int64_t kColumns = kPanel<T>;
-  static_assert(kColumns == kPanel<Weight>);
-  if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
-  const detail::Tiling<T, Element> tiling(of, team.threads());
-  const bool by_rows = of.split == Split::rows;
-  const int64_t all = (of.columns + kColumns - 1) / kColumns;
-  const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
-  const Part mine = by_rows ? Part{0, all} : team.part(all);
-  detail::Rows<Element> strip[detail::kStripTiles];
-  detail::StripRows<T, Element, Operand, Word> all_rows(of);
-  constexpr int64_t kTermBytes = sizeof(Word) / all_rows.kTerms;
-  alignas(detail::kVectorBytes) T sums[kMostRows][kPanel<T>];
-  for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
-    count = tiling.strip(begin, tiles.end, base, all_rows.lie(), kTermBytes, strip);
-    all_rows.take(strip, static_cast<int>(count));
-    for (int64_t number = mine.begin; number < mine.end; ++number) {
-      const int64_t column = number * kColumns;
-      const int columns = static_cast<int>(std::min(kColumns, of.columns - column));
-      const int vectors = columns > kColumns / 2 ? 2 : 1;
-      const auto upcoming = detail::behind(of, number, mine, panels, count, begin == tiles.begin,
-                                           begin + count == tiles.end);
-      const auto multiply = [&](const auto* panel) {
-        for (int i = 0; i < count; ++i) {
-          const detail::Rows<Element>& rows = strip[i];
-          Tile<T, std::decay_t<decltype(*panel)>, Word> tile = {
-              all_rows.first(i, rows), all_rows.pitch(), all_rows.terms(), panel};
-          // Rows that are read for the first time.
-          if (all_rows.lie() && number == mine.begin && i + 1 < count)
-            detail::beyond(rows, strip[i + 1], of.terms.count()).add_to(tile, 0, 1);
-          else
-            upcoming.add_to(tile, i, static_cast<int>(count));
-          multiply_tile(rows.count, vectors, tile, sums);
-          finish(rows.outer, rows.inner, rows.count, column, columns, sums);
-        }
-      };
-      const Weight* const panel = panels + number * detail::panel_size<T, Weight>(of.terms);
-      constexpr bool kWidens = std::is_same_v<Word, T> && !std::is_same_v<T, Weight>;
-      if constexpr (kWidens) {
-        if (count >= detail::kTilesToWiden<Weight>) {
-          multiply(detail::widened<T>(panel, of.terms));
-          continue;
-        }
-      }
-      multiply(panel);
-    }
-  }
+  static_assert(kPanel<T> == kPanel<Weight>);
+  detail::contract_by<T, Element, Operand, Word>(
+      team, of, base, detail::NumberPanels<T, Weight, Word>{panels}, finish);
 }
 
 }  // namespace fl

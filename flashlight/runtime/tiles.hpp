@@ -2,12 +2,14 @@
 // takes a while. That unit says FLASHLIGHT_TILES(float) and, if it needs them,
 // FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float, float), FLASHLIGHT_DEPTHWISE(float) and
 // FLASHLIGHT_ATTENTION(float, float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
-// FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16). All others define
-// FLASHLIGHT_TILES_ELSEWHERE before they include this.
+// FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16), or for weights of integers
+// FLASHLIGHT_COMPRESSED_PANELS(4, fl::float16, false) and FLASHLIGHT_COMPRESSED_TILES(float, float).
+// All others define FLASHLIGHT_TILES_ELSEWHERE before they include this.
 #pragma once
 
 #include "flashlight/runtime/attention.hpp"
 #include "flashlight/runtime/border.hpp"
+#include "flashlight/runtime/compressed.hpp"
 #include "flashlight/runtime/contraction.hpp"
 #include "flashlight/runtime/depthwise.hpp"
 #include "flashlight/runtime/microkernel.hpp"
@@ -31,6 +33,16 @@
 #define FLASHLIGHT_DECLARE_TILES_OF(KIND, T, E, O)                                           \
   KIND template void fl::contract<T, E, O, O>(const Team&, const Contraction<T>&, BaseOf<E>, \
                                               const O*, FinishOf<T>)
+
+// Panels of integers: BITS, SCALE and OFFSETS of compressed.hpp. And rows of type E that are rounded
+// to O, times any of them.
+#define FLASHLIGHT_DECLARE_COMPRESSED_PANELS(KIND, BITS, SCALE, OFFSETS)                           \
+  KIND template const fl::CodeFormat& fl::code_format<BITS, SCALE, OFFSETS>();                     \
+  KIND template void fl::pack_compressed<BITS, SCALE, OFFSETS>(                                    \
+      const Team&, const CompressedPacking&, const int8_t*, const SCALE*, const SCALE*, uint8_t*)
+#define FLASHLIGHT_DECLARE_COMPRESSED_TILES(KIND, E, O)                                 \
+  KIND template void fl::contract_compressed<float, E, O>(                              \
+      const Team&, const Contraction<float>&, BaseOf<E>, CompressedPanels, FinishOf<float>)
 
 #define FLASHLIGHT_DECLARE_STRASSEN(KIND, T)                                                   \
   KIND template fl::detail::Multiply<T> fl::detail::multiplication_by_difference<T>(int rows); \
@@ -59,6 +71,18 @@ FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::float16, fl::float16);
 FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::bfloat16, fl::bfloat16);
 FLASHLIGHT_DECLARE_PANELS_OF(extern, float, fl::float16);
 FLASHLIGHT_DECLARE_PANELS_OF(extern, float, fl::bfloat16);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 4, float, false);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 4, float, true);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 4, fl::float16, false);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 4, fl::bfloat16, false);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 8, float, false);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 8, float, true);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 8, fl::float16, false);
+FLASHLIGHT_DECLARE_COMPRESSED_PANELS(extern, 8, fl::bfloat16, false);
+FLASHLIGHT_DECLARE_COMPRESSED_TILES(extern, float, float);
+FLASHLIGHT_DECLARE_COMPRESSED_TILES(extern, float, fl::bfloat16);
+FLASHLIGHT_DECLARE_COMPRESSED_TILES(extern, fl::bfloat16, fl::bfloat16);
+FLASHLIGHT_DECLARE_COMPRESSED_TILES(extern, fl::float16, fl::float16);
 FLASHLIGHT_DECLARE_STRASSEN(extern, float);
 FLASHLIGHT_DECLARE_STRASSEN(extern, double);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 2, float, float);
@@ -80,6 +104,9 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::bfloat16);
 #define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
 #define FLASHLIGHT_TILES_OF(T, E, O) FLASHLIGHT_DECLARE_TILES_OF(, T, E, O)
 #define FLASHLIGHT_PANELS_OF(T, O) FLASHLIGHT_DECLARE_PANELS_OF(, T, O)
+#define FLASHLIGHT_COMPRESSED_PANELS(BITS, SCALE, OFFSETS) \
+  FLASHLIGHT_DECLARE_COMPRESSED_PANELS(, BITS, SCALE, OFFSETS)
+#define FLASHLIGHT_COMPRESSED_TILES(E, O) FLASHLIGHT_DECLARE_COMPRESSED_TILES(, E, O)
 #define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T, E) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T, E)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)

@@ -24,9 +24,9 @@ struct ProductForm {
   const KernelForm* form;
   int pixels = 0;  // see ProductData
   // True if the algorithm can compute the product. `known`: its right side is known beforehand.
-  bool (*applies)(const Product& product, bool known);
+  bool (*applies)(const Product& product, bool known) = nullptr;
   // The time that it takes, in units of the time of register tiles of float32; measured.
-  double (*time)(const Product& product);
+  double (*time)(const Product& product) = nullptr;
   // True if threads should divide columns rather than rows; none: they cannot.
   bool (*by_columns)(const Plan& plan, const ProductData& data) = nullptr;
 };

@@ -142,6 +142,14 @@ text::Lambda ProductWriter::finish(const std::string& outer, const AxisIds& oute
 }
 
 Code ProductWriter::contraction(const std::string& function, bool fetches) {
+  std::string types = type_;
+  if (!product_.has_one_dtype()) types += ", " + text::type_name(product_.element);
+  if (product_.operand != product_.element) types += ", " + text::type_name(product_.operand);
+  return contraction("fl::" + function + "<" + types + ">", panels(), fetches);
+}
+
+Code ProductWriter::contraction(const std::string& callee, const std::string& panels,
+                                bool fetches) {
   const AxisIds outer = without_last(product_.rows);
   flat_.decoded(product_, product_.batch, "b", "b");  // names
   Code code = text::assignment("const fl::Contraction<" + type_ + "> of", shape(fetches));
@@ -150,13 +158,10 @@ Code ProductWriter::contraction(const std::string& function, bool fetches) {
   around.insert(around.end(), outer.begin(), outer.end());
   base += text::returned(flat_.address(product_.left, product_.left_at, around));
   const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
-  std::string types = type_;
-  if (!product_.has_one_dtype()) types += ", " + text::type_name(product_.element);
-  if (product_.operand != product_.element) types += ", " + text::type_name(product_.operand);
-  code += text::call({.function = "fl::" + function + "<" + types + ">",
+  code += text::call({.function = callee,
                       .arguments = {product_.batch.empty() ? "team" : "fl::Team::solo()", "of",
                                     text::Lambda{.head = "[&](" + unused + ")", .body = base},
-                                    panels(), finish(unused, outer)},
+                                    panels, finish(unused, outer)},
                       .lambdas_apart = true});
   Code body = offsets();
   body += product_.batch.empty() ? code : over_batches(code);

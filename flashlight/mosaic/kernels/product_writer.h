@@ -16,6 +16,8 @@ class ProductWriter {
 
   // The call of fl::`function`, over the batch. `fetches`: also what is read after it.
   text::Code contraction(const std::string& function, bool fetches);
+  // The same of this function with its template arguments, and of these panels.
+  text::Code contraction(const std::string& callee, const std::string& panels, bool fetches);
   // The kernel "`form`_relu_784x64x576" with that body.
   KernelText text(const std::string& form, const text::Code& body, bool fetches);
 

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "flashlight/mosaic/fold.h"
+#include "flashlight/mosaic/kernels/compressed.h"
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/pack.h"
 
@@ -33,6 +34,8 @@ std::string packing_key(const Product& product) {
 
 void Products::add(StepId step, Product product) {
   const bool known = is_frozen_(product.right);
+  if (auto weight = known ? compressed(product) : std::nullopt)
+    return add_compressed(step, std::move(product), std::move(*weight));
   const std::optional<ValueId> factor = known && product.batch.empty() && product.has_one_dtype()
                                             ? fold_factor(product)
                                             : std::nullopt;
@@ -130,6 +133,75 @@ void Products::check_choice(const Product& product, bool known) const {
     refuse_choice(plan_, result,
                   "cannot be computed by Strassen's algorithm: it is no product of matrices with "
                   "an even number of terms side by side");
+}
+
+// ---- integers with scales -----------------------------------------------------------------------
+
+std::optional<CompressedWeight> Products::compressed(const Product& product) {
+  const Choice& choice = choice_of(plan_, value_of(product.statement.stores[0]));
+  if (choice.strassen.value_or(false) || choice.winograd.value_or(0) != 0) return std::nullopt;
+  const loops::Routine& routine = plan_.routine;
+  if (writers_.empty())
+    for (const StepId step : routine.steps.ids())
+      for (const ValueId value : loops::writes(routine.steps[step])) {
+        const auto [found, is_new] = writers_.try_emplace(value, step);
+        if (!is_new) found->second.reset();
+      }
+  const auto writer = writers_.find(product.right);
+  if (writer == writers_.end() || !writer->second) return std::nullopt;
+  const auto* nest = std::get_if<loops::Nest>(&routine.steps[*writer->second]);
+  return nest == nullptr ? std::nullopt : compressed_weight(routine, *nest, product);
+}
+
+void Products::add_compressed(StepId step, Product product, CompressedWeight weight) {
+  check_choice(product, /*known=*/true);
+  if (is_rounded(product, /*known=*/true)) product.operand = composit::DType::bfloat16;
+  product.weight = composit::DType::int8;
+  const std::string key = packing_key(product) + "codes";
+  auto packed = packed_.find(key);
+  if (packed == packed_.end()) {
+    const std::string name = plan_.routine.values[product.right].name;
+    CompressedPackData pack;
+    pack.product = product;
+    pack.weight = weight;
+    pack.codes = weight.stored_codes
+                     ? *weight.stored_codes
+                     : add_prepared(weight.codes, 0, composit::DType::int8, name + ".codes");
+    pack.scales = add_prepared(weight.scales, 1, weight.scale_dtype, name + ".scales");
+    if (weight.has_offsets)
+      pack.offsets = add_prepared(weight.offsets, 1, weight.scale_dtype, name + ".offsets");
+    const int64_t panels = (product.column_count() + kMostColumns - 1) / kMostColumns;
+    plan_.frozen.push_back(true);
+    pack.packed = plan_.routine.values.add(
+        {composit::tensor_type(composit::DType::uint8, {panels, compressed_bytes(product, weight)}),
+         loops::Role::temporary,
+         name + ".panels",
+         {}});
+    packed = packed_.emplace(key, pack.packed).first;
+    plan_.prepare.push_back(compressed_pack_kernel(std::move(pack)));
+  }
+  const auto data = std::make_shared<CompressedData>();
+  data->product = std::move(product);
+  data->packed = packed->second;
+  data->weight = std::move(weight);
+  data->by_columns = by_columns(kCompressedProduct, *data);
+  const Split split = split_of(data->product, data->by_columns);
+  plan_.run.push_back({.form = &kCompressed, .steps = {step}, .data = data, .split = split});
+}
+
+// The value that a statement stores to as number `value`, prepared.
+ValueId Products::add_prepared(loops::Statement statement, size_t value, composit::DType dtype,
+                               const std::string& name) {
+  loops::Routine& routine = plan_.routine;
+  const int64_t count = loops::iterations(statement);
+  const ValueId added =
+      routine.values.add({composit::tensor_type(dtype, {count}), loops::Role::temporary, name, {}});
+  for (composit::Store& store : statement.stores)
+    if (store.result == value) store.result = added;
+  plan_.frozen.push_back(true);
+  const StepId step = routine.steps.add({loops::Nest{std::move(statement), {name, "", ""}}});
+  plan_.prepare.push_back(loops_kernel(routine, {step}, /*alone=*/false));
+  return added;
 }
 
 // ---- the packed side ----------------------------------------------------------------------------

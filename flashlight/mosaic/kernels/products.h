@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "flashlight/mosaic/compressed.h"
 #include "flashlight/mosaic/kernels/product.h"
 
 namespace flashlight::mosaic {
@@ -28,6 +29,11 @@ class Products {
   bool is_allowed(const ProductForm& form, const Choice& choice) const;
   void check_choice(const Product& product, bool known) const;
   bool by_columns(const ProductForm& form, const ProductData& data) const;
+  // The packed side as integers with scales, if it is known to be some.
+  std::optional<CompressedWeight> compressed(const Product& product);
+  void add_compressed(StepId step, Product product, CompressedWeight weight);
+  ValueId add_prepared(loops::Statement statement, size_t value, composit::DType dtype,
+                       const std::string& name);
   std::optional<ValueId> fold_factor(Product& product);
   ValueId add_column_value(const Product& product, const composit::Expr& x,
                            const std::string& name);
@@ -37,7 +43,8 @@ class Products {
   Plan& plan_;
   const PlanOptions& options_;
   const std::function<bool(ValueId)>& is_frozen_;
-  std::map<std::string, ValueId> packed_;  // by what makes panels the same
+  std::map<std::string, ValueId> packed_;             // by what makes panels the same
+  std::map<ValueId, std::optional<StepId>> writers_;  // of values that one step alone writes
 };
 
 }  // namespace flashlight::mosaic

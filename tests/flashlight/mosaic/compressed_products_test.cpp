@@ -1,0 +1,160 @@
+// Products whose weights are integers with scales: tiles read the integers.
+#include <gmock/gmock.h>
+
+#include "composit/eval/evaluate.h"
+#include "composit/ops/native.h"
+#include "tests/agreement.h"
+#include "tests/flashlight/mosaic/layers.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using namespace composit;  // NOLINT
+using composit::test::difference;
+using test::Case;
+using test::case_of;
+using test::differences;
+using test::given;
+using test::weight;
+using testing::HasSubstr;
+using testing::Not;
+
+// A weight of this dtype whose numbers run through all of an integer dtype.
+LazyTensor integers(const std::string& name, const Dims& sizes, DType dtype) {
+  std::vector<double> numbers;
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  for (int64_t i = 0; i < count; ++i)
+    numbers.push_back(static_cast<double>(i * 37 % 256) - (dtype == DType::int8 ? 128 : 0));
+  return held_input(name, array_of(tensor_type(dtype, sizes), numbers), InputKind::buffer);
+}
+LazyTensor small_integers(const std::string& name, const Dims& sizes, DType dtype) {
+  std::vector<double> numbers;
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<double>(i * 5 % 14) - 7);
+  return held_input(name, array_of(tensor_type(dtype, sizes), numbers), InputKind::buffer);
+}
+LazyTensor scales(const Dims& sizes, DType dtype = DType::float32) {
+  return weight("scales", sizes, 0.01, dtype);
+}
+
+LazyTensor by_channel(int64_t out, int64_t in, bool has_zeros, DType dtype) {
+  const ArgumentValue zeros =
+      has_zeros ? ArgumentValue(small_integers("zeros", {out}, DType::int32)) : ArgumentValue();
+  return apply_one("quantized_decomposed::dequantize_per_channel",
+                   {integers("w8", {out, in}, DType::int8), scales({out}), zeros, 0, -128, 127,
+                    DType::int8, dtype});
+}
+// Integers of 4 bits in groups.
+LazyTensor by_group(int64_t out, int64_t in, int64_t group, bool has_zeros, DType dtype,
+                    DType scale = DType::float32) {
+  const LazyTensor w4 =
+      apply_one("composit::unpack_int4", {integers("w4", {out, in / 2}, DType::uint8)});
+  const ArgumentValue zeros =
+      has_zeros ? ArgumentValue(apply_one("composit::unpack_int4",
+                                          {integers("z4", {out, in / group / 2}, DType::uint8)}))
+                : ArgumentValue();
+  return apply_one("quantized_decomposed::dequantize_per_channel_group",
+                   {w4, to(scales({out, in / group}, scale), DType::float32), zeros, -8, 7,
+                    DType::int8, group, dtype});
+}
+LazyTensor linear(const LazyTensor& x, const LazyTensor& w) {
+  return apply_one("aten::linear", {x, w, weight("b", {w.size(0)}, 0.3, x.dtype())});
+}
+
+std::vector<Case> cases_of(DType dtype) {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& text, const LazyTensor& y) {
+    cases.push_back(case_of(text + " of " + std::string(name(dtype)), {y}));
+  };
+  for (const int64_t rows : {1, 3, 9, 40}) {
+    const std::string of = " by " + std::to_string(rows) + " rows";
+    const auto x = [&](int64_t terms) { return given("x", {rows, terms}, 1, dtype); };
+    add("int8" + of, linear(x(100), by_channel(70, 100, false, dtype)));
+    add("int8 with zeros" + of, linear(x(100), by_channel(65, 100, true, dtype)));
+    add("int8, long" + of, linear(x(1536), by_channel(65, 1536, false, dtype)));
+    add("int4" + of, relu(linear(x(128), by_group(40, 128, 32, false, dtype))));
+    add("int4 with zeros" + of, linear(x(128), by_group(40, 128, 32, true, dtype)));
+    add("int4 in groups of 64" + of,
+        linear(x(256), by_group(70, 256, 64, false, dtype, DType::float16)));
+  }
+  return cases;
+}
+
+TEST(MosaicCompressedProducts, give_what_their_definitions_say) {
+  EXPECT_EQ(differences(cases_of(DType::float32)), "");
+  EXPECT_EQ(differences(cases_of(DType::bfloat16)), "");
+}
+
+TEST(MosaicCompressedProducts, are_recognised_by_what_is_computed) {
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16})
+    for (const Case& one : cases_of(dtype))
+      EXPECT_THAT(print(plan_of(one.graph)), HasSubstr("weights are int")) << one.text;
+  const LazyTensor x = given("x", {3, 64}), codes = integers("w", {32, 64}, DType::uint8);
+  // Blocks of 16 terms, as a program writes them itself: (code - 8) * scale.
+  const LazyTensor scale = reshape(weight("s", {32, 4}, 0.01), {32, 4, 1}),
+                   blocks = reshape(to(codes, DType::float32), {32, 4, 16});
+  EXPECT_EQ(
+      differences({case_of("blocks", {linear(x, reshape((blocks - 128.0) * scale, {32, 64}))}),
+                   case_of("no scale", {linear(x, to(codes, DType::float32))}),
+                   case_of("other side", {matmul(x, transpose(to(codes, DType::float32), 0, 1))})}),
+      "");
+  const Case blocked = case_of("", {linear(x, reshape((blocks - 128.0) * scale, {32, 64}))});
+  EXPECT_THAT(print(plan_of(blocked.graph)), HasSubstr("weights are int8 in groups of 16"));
+}
+
+// Both sides against the same graph in float64.
+TEST(MosaicCompressedProducts, are_near_float64) {
+  for (const int64_t rows : {1, 20}) {
+    const LazyTensor x = given("x", {rows, 1024});
+    const Case compressed = case_of("", {linear(x, by_group(64, 1024, 32, false, DType::float32))}),
+               exact = case_of(
+                   "",
+                   {to(apply_one("aten::linear",
+                                 {to(x, DType::float64),
+                                  to(by_group(64, 1024, 32, false, DType::float32), DType::float64),
+                                  to(weight("b", {64}), DType::float64)}),
+                       DType::float32)});
+    const Array expected = evaluate(exact.graph, exact.values)[0];
+    const Array received =
+        test::compiled(compressed.graph, compressed.values)(compressed.values)[0];
+    EXPECT_EQ(difference(received, expected), "");
+  }
+}
+
+// What is no integer with a scale for several terms is a matrix of numbers.
+TEST(MosaicCompressedProducts, others_are_numbers) {
+  const LazyTensor x = given("x", {3, 64}), codes = integers("w", {32, 64}, DType::int8);
+  const LazyTensor real = to(codes, DType::float32);
+  const std::vector<std::pair<std::string, LazyTensor>> weights = {
+      {"a scale per element", real * weight("s", {32, 64})},
+      {"a scale per term", real * weight("s", {64})},
+      {"integers of 32 bits", to(integers("w", {32, 64}, DType::int32), DType::float32)},
+      {"a difference that wraps around",
+       to(codes - integers("z", {32, 1}, DType::int8), DType::float32)},
+      {"a function", relu(real)},
+      {"floats", weight("w", {32, 64})}};
+  std::vector<Case> cases;
+  for (const auto& [text, w] : weights) {
+    cases.push_back(case_of(text, {apply_one("aten::linear", {x, w})}));
+    EXPECT_THAT(print(plan_of(cases.back().graph)), Not(HasSubstr("weights are int"))) << text;
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
+// The numbers of the weight are no value in memory, neither prepared nor before.
+TEST(MosaicCompressedProducts, take_the_memory_of_their_codes) {
+  constexpr int64_t kOut = 512, kIn = 1024;
+  const Case one =
+      case_of("", {linear(given("x", {1, kIn}),
+                          by_group(kOut, kIn, 32, false, DType::float32, DType::float16))});
+  const Plan plan = plan_of(one.graph);
+  constexpr int64_t kCodes = kOut * kIn / 2, kScales = kOut * kIn / 32 * 2;
+  EXPECT_EQ(plan.prepared_bytes, kCodes + kScales);
+  // Codes as bytes, and scales, before they are packed.
+  EXPECT_EQ(plan.preparation_bytes, plan.prepared_bytes + 2 * kCodes + kScales);
+}
+
+}  // namespace
+}  // namespace flashlight::mosaic
