@@ -77,11 +77,15 @@ class Ranges {
 
   std::optional<Range> of_bits(const Expr& x, const Range& left) const {
     const std::optional<int64_t> right = integer_of(x[1]);
+    if (x.is(Function::shift_right) && left.low >= 0 && !right) return Range{0, left.high};
     if (!right || *right < 0) return std::nullopt;
     if (x.is(Function::bitwise_and)) return Range{0, *right};
     if (left.low < 0) return std::nullopt;
     if (x.is(Function::shift_right))
       return *right < 63 ? std::optional(Range{left.low >> *right, left.high >> *right})
+                         : std::nullopt;
+    if (x.is(Function::shift_left))
+      return *right < 16 ? std::optional(Range{left.low << *right, left.high << *right})
                          : std::nullopt;
     // Of numbers below a power of 2.
     int64_t mask = 1;
@@ -100,6 +104,7 @@ class Ranges {
       case Function::bitwise_xor:
       case Function::bitwise_or:
       case Function::shift_right:
+      case Function::shift_left:
         return of_bits(x, *left);
       default:
         break;

@@ -104,6 +104,48 @@ TEST(MosaicCompressedProducts, are_recognised_by_what_is_computed) {
   EXPECT_THAT(print(plan_of(blocked.graph)), HasSubstr("weights are int8 in groups of 16"));
 }
 
+// Bytes of blocks whose scales, two bytes at each of `places`, are small numbers of float16.
+LazyTensor blocks(int64_t rows, int64_t count, int64_t size, const std::vector<int64_t>& places) {
+  std::vector<double> bytes;
+  for (int64_t i = 0; i < rows * count * size; ++i)
+    bytes.push_back(static_cast<double>(i * 37 % 256));
+  for (int64_t block = 0; block < rows * count; ++block)
+    for (const int64_t place : places) {
+      bytes[static_cast<size_t>(block * size + place)] = static_cast<double>(block * 11 % 256);
+      bytes[static_cast<size_t>(block * size + place + 1)] = 0x1c + static_cast<double>(block % 8);
+    }
+  return held_input("w", array_of(tensor_type(DType::uint8, {rows, count * size}), bytes),
+                    InputKind::buffer);
+}
+
+TEST(MosaicCompressedProducts, read_blocks_of_gguf_files) {
+  struct Format {
+    const char* row;
+    int64_t columns, size;
+    std::vector<int64_t> scales;
+    const char* text;
+  };
+  const Format formats[] = {{"gguf::dequantize_q4_0", 32, 18, {0}, "int4 in groups of 32"},
+                            {"gguf::dequantize_q4_1", 32, 20, {0, 2}, "int4 in groups of 32 with"},
+                            {"gguf::dequantize_q5_0", 32, 22, {0}, "int8 in groups of 32"},
+                            {"gguf::dequantize_q5_1", 32, 24, {0, 2}, "int8 in groups of 32 with"},
+                            {"gguf::dequantize_q8_0", 32, 34, {0}, "int8 in groups of 32"},
+                            {"gguf::dequantize_q4_K", 256, 144, {0, 2}, "int4 in groups of 32 with"},
+                            {"gguf::dequantize_q5_K", 256, 176, {0, 2}, "int8 in groups of 32 with"},
+                            {"gguf::dequantize_q6_K", 256, 210, {208}, "int8 in groups of 16"}};
+  std::vector<Case> cases;
+  for (const Format& format : formats) {
+    const LazyTensor w =
+        blocks(40, 768 / format.columns, format.size, format.scales);
+    cases.push_back(case_of(
+        format.row, {apply_one("aten::linear", {given("x", {2, 768}), apply_one(format.row, {w})})}));
+    EXPECT_THAT(print(plan_of(cases.back().graph)),
+                HasSubstr(std::string("weights are ") + format.text))
+        << format.row;
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
 // Both sides against the same graph in float64.
 TEST(MosaicCompressedProducts, are_near_float64) {
   for (const int64_t rows : {1, 20}) {
