@@ -3,10 +3,30 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+
+#include "composit/ir/error.h"
+#include "composit/shipped/half_types.h"
 
 namespace composit::quantization {
 
 Limits limits_of(int bits) { return {-(1 << (bits - 1)), (1 << (bits - 1)) - 1}; }
+
+namespace {
+
+// The scale as it is stored; at least the smallest one.
+float stored_scale(float scale, const WeightFormat& format) {
+  constexpr float kLeast = std::numeric_limits<float>::epsilon();
+  scale = std::max(scale, kLeast);
+  if (format.scales == DType::float16) scale = fl::float16(scale);
+  if (format.scales == DType::bfloat16) scale = fl::bfloat16(scale);
+  if (std::isinf(scale))
+    throw UserError("[quantize] a scale is beyond the range of " +
+                    std::string(name(format.scales)) + ": store scales as float32");
+  return scale;
+}
+
+}  // namespace
 
 Step step_for(const float* values, int64_t count, const WeightFormat& format) {
   const Limits limits = limits_of(format.bits);
@@ -15,10 +35,9 @@ Step step_for(const float* values, int64_t count, const WeightFormat& format) {
     low = std::min(low, values[i]);
     high = std::max(high, values[i]);
   }
-  constexpr float kLeast = std::numeric_limits<float>::epsilon();
   const auto span = static_cast<float>(limits.high - limits.low);
-  if (format.symmetric) return {std::max(std::max(-low, high) / (span / 2), kLeast), 0};
-  const float scale = std::max((high - low) / span, kLeast);
+  if (format.symmetric) return {stored_scale(std::max(-low, high) / (span / 2), format), 0};
+  const float scale = stored_scale((high - low) / span, format);
   const auto zero =
       static_cast<int32_t>(static_cast<float>(limits.low) - std::nearbyint(low / scale));
   return {scale, std::clamp(zero, limits.low, limits.high)};

@@ -11,7 +11,8 @@
 // ```text
 //   fc.weight.int8     int8 [out, in]
 //   fc.weight.int4     uint8 [out, in / 2]: two to a byte, low half first, two's complement
-//   fc.weight.scales   float32 [out], or [out, groups]: groups lie along the inputs of the layer
+//   fc.weight.scales   [out], or [out, groups]: groups lie along the inputs of the layer; float32,
+//                      or 16-bit floats, which the graph casts to float32
 //   fc.weight.divisors float32 [in]: what inputs are divided by; with `awq` and `smooth`
 //   fc.weight.zeros    as the scales, int32; of 4 bits, two to a byte, or int8 if a row has an odd
 //                      number of them; where `symmetric` is not set
@@ -37,6 +38,9 @@ struct WeightFormat {
   int bits = 8;           // 8 or 4
   int64_t group = 0;      // inputs that share a scale; 0: all, one scale per output ("by channel")
   bool symmetric = true;  // false: with zero points
+  // What scales are stored as, and rounded to: float32, float16, bfloat16. In groups of 32, those
+  // of 4 bits take 5 bits per weight with float32, 4.5 with the others.
+  DType scales = DType::float32;
   bool operator==(const WeightFormat&) const = default;
 };
 
@@ -61,6 +65,9 @@ QuantizeMethod quantize_method(std::string_view name);
 // "unchanged", "by_token", "calibrated"; UserError for other text.
 std::string_view name(Activations activations);
 Activations activations_from_name(std::string_view name);
+
+// float32, float16 or bfloat16, as scales are stored; UserError for other text.
+DType scales_dtype(std::string_view name);
 
 // What is quantized, and how.
 struct QuantizeOptions {
@@ -103,9 +110,9 @@ struct Quantized {
   std::optional<double> error = {};
 };
 
-// UserError for a graph without such layers, a pattern that no weight has, a weight that has NaN or
-// infinite elements, groups that do not divide the inputs of a layer, a method without examples, an
-// error that cannot be kept.
+// UserError for a graph without such layers, scales of another dtype or beyond its range, a pattern
+// that no weight has, a weight that has NaN or infinite elements, groups that do not divide the
+// inputs of a layer, a method without examples, an error that cannot be kept.
 Quantized quantize(const SavedCapture& capture, const QuantizeOptions& options = {});
 // The same for a graph whose weights are held by its inputs.
 Graph quantize(const Graph& graph, const QuantizeOptions& options = {});

@@ -18,6 +18,9 @@ constexpr std::pair<Activations, std::string_view> kActivations[] = {
     {Activations::by_token, "by_token"},
     {Activations::calibrated, "calibrated"}};
 
+constexpr std::pair<DType, std::string_view> kScales[] = {
+    {DType::float32, "float32"}, {DType::float16, "float16"}, {DType::bfloat16, "bfloat16"}};
+
 template <class Names>
 auto value_named(const Names& names, std::string_view text, const char* what) {
   std::string known;
@@ -97,6 +100,7 @@ std::string_view name(Activations activations) { return name_in(kActivations, ac
 Activations activations_from_name(std::string_view name) {
   return value_named(kActivations, name, "activations");
 }
+DType scales_dtype(std::string_view name) { return value_named(kScales, name, "scales"); }
 
 std::string str(const Quantized& quantized) {
   std::vector<Cells> lines{

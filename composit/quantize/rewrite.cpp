@@ -8,6 +8,7 @@
 #include "composit/ir/transform.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "composit/shipped/half_types.h"
 
 namespace composit::quantization {
 namespace {
@@ -45,8 +46,7 @@ class Storing {
     const LazyTensor integers = integers_.format.bits == 4 ? nibbles() : bytes();
     const bool by_channel = integers_.format.group == 0;
     const Dims sizes = by_channel ? Dims{integers_.rows} : Dims{integers_.rows, integers_.groups()};
-    const LazyTensor scales =
-        hold("scales", array_with(DType::float32, sizes, scales_of(integers_)));
+    const LazyTensor scales = to(hold("scales", stored_scales(sizes)), DType::float32);
     const std::optional<LazyTensor> zeros = points(sizes);
     LazyTensor value =
         by_channel ? apply_one("quantized_decomposed::dequantize_per_channel",
@@ -69,6 +69,15 @@ class Storing {
     stored_.bytes += array.type().nbytes();
     stored_.inputs.push_back(held_input(layer_.name() + "." + what, array, InputKind::buffer));
     return stored_.inputs.back();
+  }
+  Array stored_scales(const Dims& sizes) const {
+    const std::vector<float> scales = scales_of(integers_);
+    const DType dtype = integers_.format.scales;
+    if (dtype == DType::float16)
+      return array_with(dtype, sizes, std::vector<fl::float16>(scales.begin(), scales.end()));
+    if (dtype == DType::bfloat16)
+      return array_with(dtype, sizes, std::vector<fl::bfloat16>(scales.begin(), scales.end()));
+    return array_with(dtype, sizes, scales);
   }
   LazyTensor bytes() {
     return hold("int8", array_with(DType::int8, sizes_of(layer_, integers_), integers_.values));

@@ -20,6 +20,9 @@ void expect_options(const QuantizeOptions& options) {
         "[quantize] of 4 bits, groups are of an even size, as two share a byte; "
         "received " +
         std::to_string(format.group));
+  if (format.scales != DType::float32 && !is_half(format.scales))
+    throw UserError("[quantize] expected scales of float32, float16 or bfloat16, received " +
+                    std::string(name(format.scales)));
   if (options.max_error && !(*options.max_error > 0))
     throw UserError("[quantize] expected an error above 0 to keep, received " +
                     std::to_string(*options.max_error));

@@ -74,6 +74,7 @@ struct QuantizeArguments : BackendArguments {  // who runs the example
   std::string weights = "int8";                // or int4
   int64_t group = 0;                           // composit::WeightFormat
   bool asymmetric = false;
+  std::string scales = "float32";
   std::string activations = "unchanged", method = "nearest";  // composit::QuantizeOptions
   std::vector<std::string> layers, except;
   std::optional<double> max_error;

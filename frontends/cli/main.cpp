@@ -116,6 +116,9 @@ CLI::App* add_quantize(CLI::App& app, cli::QuantizeArguments& arguments) {
   command->add_option("--group", arguments.group,
                       "inputs of a layer that share a scale: 32, 64, 128; 0, the default: all");
   command->add_flag("--asymmetric", arguments.asymmetric, "with zero points");
+  command->add_option(
+      "--scales", arguments.scales,
+      "what scales are stored as: float32, which is the default, float16 or bfloat16");
   command->add_option("--activations", arguments.activations,
                       "by_token: inputs of layers as int8 with a scale per row; calibrated: with\n"
                       "one scale, from the example; unchanged, which is the default");

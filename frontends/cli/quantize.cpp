@@ -23,7 +23,8 @@ int quantize(const QuantizeArguments& arguments, std::ostream& out) {
   const composit::Quantized quantized = composit::quantize(
       capture, {.weights = {.bits = bits_of(arguments.weights),
                             .group = arguments.group,
-                            .symmetric = !arguments.asymmetric},
+                            .symmetric = !arguments.asymmetric,
+                            .scales = composit::scales_dtype(arguments.scales)},
                 .activations = composit::activations_from_name(arguments.activations),
                 .method = composit::quantize_method(arguments.method),
                 .layers = arguments.layers,

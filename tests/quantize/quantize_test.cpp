@@ -124,6 +124,34 @@ TEST(Quantize, report_says_what_a_person_needs) {
   EXPECT_THAT(text, HasSubstr("on the examples, results are off by"));
 }
 
+// Scales are rounded before integers are found: 3.3 / 7.5 = 0.44 is 0.43994 in float16
+// (0x1.c28p-2), 0.439453 in bfloat16.
+TEST(Quantize, scales_are_stored_in_16_bits) {
+  SavedCapture capture = capture_of(kLinear);
+  const std::vector<double> row = {3.3, -3.3, 0.22, 0.2199, 1, -1, 2, 0};
+  std::vector<double> all;
+  for (int i = 0; i < 4; ++i) all.insert(all.end(), row.begin(), row.end());
+  capture.weights["w"] = array_of(tensor_type(DType::float32, {4, 8}), all);
+  for (const auto& [dtype, scale] :
+       {std::pair(DType::float16, 0.43994140625), std::pair(DType::bfloat16, 0.439453125)}) {
+    const Quantized small = quantize(capture, {.weights = {.bits = 8, .scales = dtype}});
+    const double step = scale / 17;  // 3.3 / 127.5
+    EXPECT_EQ(small.capture.weights.at("w.scales").type().dtype, dtype);
+    EXPECT_NEAR(elements<double>(small.capture.weights.at("w.scales"))[0], step, step * 0x1p-7);
+    EXPECT_EQ(small.layers[0].bytes_after, 32 + 8);
+    const Quantized nibbles = quantize(capture, {.weights = {.bits = 4, .scales = dtype}});
+    EXPECT_EQ(elements<double>(nibbles.capture.weights.at("w.scales"))[0], scale);
+    // 0.22 is half of 0.44, and more than half of both others; 0.2199 is that of one of them.
+    EXPECT_EQ(elements<int64_t>(nibbles.capture.weights.at("w.int4"))[1],
+              dtype == DType::float16 ? 0x01 : 0x11);
+    verify(small.capture.graph);
+  }
+  EXPECT_THAT(user_error([&] {
+                static_cast<void>(quantize(capture, {.weights = {.scales = DType::int8}}));
+              }).value_or(""),
+              HasSubstr("expected scales of float32, float16 or bfloat16, received int8"));
+}
+
 TEST(Quantize, says_what_is_wrong) {
   const auto says = [](const SavedCapture& capture, const QuantizeOptions& options,
                        const std::string& part) {

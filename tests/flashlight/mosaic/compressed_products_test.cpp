@@ -125,20 +125,20 @@ TEST(MosaicCompressedProducts, read_blocks_of_gguf_files) {
     std::vector<int64_t> scales;
     const char* text;
   };
-  const Format formats[] = {{"gguf::dequantize_q4_0", 32, 18, {0}, "int4 in groups of 32"},
-                            {"gguf::dequantize_q4_1", 32, 20, {0, 2}, "int4 in groups of 32 with"},
-                            {"gguf::dequantize_q5_0", 32, 22, {0}, "int8 in groups of 32"},
-                            {"gguf::dequantize_q5_1", 32, 24, {0, 2}, "int8 in groups of 32 with"},
-                            {"gguf::dequantize_q8_0", 32, 34, {0}, "int8 in groups of 32"},
-                            {"gguf::dequantize_q4_K", 256, 144, {0, 2}, "int4 in groups of 32 with"},
-                            {"gguf::dequantize_q5_K", 256, 176, {0, 2}, "int8 in groups of 32 with"},
-                            {"gguf::dequantize_q6_K", 256, 210, {208}, "int8 in groups of 16"}};
+  const Format formats[] = {
+      {"gguf::dequantize_q4_0", 32, 18, {0}, "int4 in groups of 32"},
+      {"gguf::dequantize_q4_1", 32, 20, {0, 2}, "int4 in groups of 32 with"},
+      {"gguf::dequantize_q5_0", 32, 22, {0}, "int8 in groups of 32"},
+      {"gguf::dequantize_q5_1", 32, 24, {0, 2}, "int8 in groups of 32 with"},
+      {"gguf::dequantize_q8_0", 32, 34, {0}, "int8 in groups of 32"},
+      {"gguf::dequantize_q4_K", 256, 144, {0, 2}, "int4 in groups of 32 with"},
+      {"gguf::dequantize_q5_K", 256, 176, {0, 2}, "int8 in groups of 32 with"},
+      {"gguf::dequantize_q6_K", 256, 210, {208}, "int8 in groups of 16"}};
   std::vector<Case> cases;
   for (const Format& format : formats) {
-    const LazyTensor w =
-        blocks(40, 768 / format.columns, format.size, format.scales);
-    cases.push_back(case_of(
-        format.row, {apply_one("aten::linear", {given("x", {2, 768}), apply_one(format.row, {w})})}));
+    const LazyTensor w = blocks(40, 768 / format.columns, format.size, format.scales);
+    cases.push_back(case_of(format.row, {apply_one("aten::linear", {given("x", {2, 768}),
+                                                                    apply_one(format.row, {w})})}));
     EXPECT_THAT(print(plan_of(cases.back().graph)),
                 HasSubstr(std::string("weights are ") + format.text))
         << format.row;

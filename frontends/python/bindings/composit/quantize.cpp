@@ -70,7 +70,8 @@ void add_quantize(py::module_& module) {
       "quantize", &quantize_graph, py::arg("graph"), py::arg("examples") = py::list(),
       "The graph with weights of few bits; its inputs hold the weights, before and after.\n"
       "weights: 'int8' or 'int4'; group: inputs that share a scale, 0: all; symmetric: without\n"
-      "zero points; activations: 'unchanged', 'by_token' or 'calibrated'; method: 'nearest',\n"
+      "zero points; scales: 'float32', 'float16' or 'bfloat16'; activations: 'unchanged', "
+      "'by_token' or 'calibrated'; method: 'nearest',\n"
       "'gptq', 'awq' or 'smooth', by examples, lists of arrays; layers, exclude: names of\n"
       "weights, as in 'encoder.*'; max_error: quantizes as many as keep results within this part\n"
       "of their spread; measure; backend: who runs the examples.");

@@ -28,6 +28,7 @@ const std::map<std::string, Setter>& setters() {
       {"weights", [](O& o, H x) { o.weights.bits = bits_of(x.cast<std::string>()); }},
       {"group", [](O& o, H x) { o.weights.group = x.cast<int64_t>(); }},
       {"symmetric", [](O& o, H x) { o.weights.symmetric = x.cast<bool>(); }},
+      {"scales", [](O& o, H x) { o.weights.scales = scales_dtype(x.cast<std::string>()); }},
       {"activations",
        [](O& o, H x) { o.activations = activations_from_name(x.cast<std::string>()); }},
       {"method", [](O& o, H x) { o.method = quantize_method(x.cast<std::string>()); }},
