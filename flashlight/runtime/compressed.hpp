@@ -110,6 +110,13 @@ FLASHLIGHT_INLINE Vector<float> load_scales(const uint8_t* from, int vector) {
   return load_as<float>(scales + vector * Vectors<float>::kLanes);
 }
 
+// Codes pass by as fast as memory delivers them. On their own, processors look less far ahead than
+// that takes: with this a core reads 1.5 times as much of 8 bits.
+FLASHLIGHT_INLINE void fetch_ahead(const uint8_t* codes) {
+  constexpr int kAhead = 1 << 14, kStep = 2 * kVectorBytes;
+  for (int line = 0; line < kStep; line += kLineBytes) __builtin_prefetch(codes + kAhead + line);
+}
+
 // visit.template term<n>(w0, w1) for each term of a group, in order: the codes of both vectors of
 // columns. n counts terms within eight.
 template <int kBits, class Visit>
@@ -121,6 +128,7 @@ FLASHLIGHT_INLINE void for_each_code(const uint8_t* codes, int64_t group, const 
     };
     int64_t k = 0;
     for (; k + 4 <= group; k += 4) {
+      fetch_ahead(codes + k * 2 * kLanes);
       visit.template term<0>(k, at(k, 0), at(k, 1));
       visit.template term<1>(k + 1, at(k + 1, 0), at(k + 1, 1));
       visit.template term<2>(k + 2, at(k + 2, 0), at(k + 2, 1));
@@ -130,7 +138,9 @@ FLASHLIGHT_INLINE void for_each_code(const uint8_t* codes, int64_t group, const 
   } else {
     const Nibbles nibbles;
     for (int64_t k = 0; k < group; k += kTermsOfWord, codes += 2 * kVectorBytes) {
-      const Vector<uint32_t> bits[2] = {load_words(codes), load_words(codes + kVectorBytes)};
+      fetch_ahead(codes);
+      Vector<uint32_t> bits[2] = {load_words(codes), load_words(codes + kVectorBytes)};
+      for (Vector<uint32_t>& words : bits) keep_in_register(words);
       const auto both = [&]<int kTerm>() __attribute__((always_inline)) {
         visit.template term<kTerm>(k + kTerm, nibbles.get<kTerm>(bits[0]),
                                    nibbles.get<kTerm>(bits[1]));
