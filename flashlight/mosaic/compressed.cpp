@@ -344,6 +344,9 @@ class Recogniser {
     if (weight.bits == 4 && groups.size() % kWord != 0) weight.bits = 8;
     constexpr int64_t kLeast = 16;
     if (groups.size() < std::min(kLeast, terms)) return std::nullopt;
+    // Pairs of 16 bits do not reach over the end of a group.
+    const bool has_pairs = product_.element == DType::bfloat16;
+    if (groups.size() % 2 != 0 && has_pairs) return std::nullopt;
     weight.group = chunk_of(groups.size());
     weight.column_stride = product_.right_at.coefficients[*product_.columns];
     weight.term_stride =

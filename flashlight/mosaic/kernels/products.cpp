@@ -155,7 +155,8 @@ std::optional<CompressedWeight> Products::compressed(const Product& product) {
 
 void Products::add_compressed(StepId step, Product product, CompressedWeight weight) {
   check_choice(product, /*known=*/true);
-  if (is_rounded(product, /*known=*/true)) product.operand = composit::DType::bfloat16;
+  if (weight.group % 2 == 0 && is_rounded(product, /*known=*/true))
+    product.operand = composit::DType::bfloat16;
   product.weight = composit::DType::int8;
   const std::string key = packing_key(product) + "codes";
   auto packed = packed_.find(key);

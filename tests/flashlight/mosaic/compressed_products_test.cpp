@@ -185,6 +185,17 @@ TEST(MosaicCompressedProducts, others_are_numbers) {
   EXPECT_EQ(differences(cases), "");
 }
 
+// A group that is odd ends within a pair of bfloat16.
+TEST(MosaicCompressedProducts, have_odd_groups) {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::float32, DType::bfloat16})
+    for (const int64_t rows : {1, 9})
+      cases.push_back(case_of(std::string(name(dtype)),
+                              {linear(given("x", {rows, 101}, 1, dtype),
+                                      by_channel(70, 101, false, dtype))}));
+  EXPECT_EQ(differences(cases), "");
+}
+
 // The numbers of the weight are no value in memory, neither prepared nor before.
 TEST(MosaicCompressedProducts, take_the_memory_of_their_codes) {
   constexpr int64_t kOut = 512, kIn = 1024;
