@@ -84,7 +84,7 @@ LAYERS = {
         ("composit/ir", "composit/op", "composit/ops", "composit/eval"), torch=False
     ),
     "composit/quantize": Layer(
-        ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/io"), torch=False
+        ("composit/shipped", "composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/io"), torch=False
     ),
     "composit/family": Layer(
         ("composit/ir", "composit/op", "composit/ops", "composit/eval", "composit/passes", "composit/io"),
