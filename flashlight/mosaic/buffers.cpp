@@ -50,17 +50,19 @@ void add_scratch(Plan& plan) {
   }
 }
 
-// By value; nothing for one that is not in the arena.
-Table<ValueId, std::optional<loops::Lifetime>> lifetimes(const Plan& plan) {
-  Table<ValueId, std::optional<loops::Lifetime>> lives(plan.routine.values.size());
-  for (size_t kernel = 0; kernel < plan.run.size(); ++kernel)
-    for (const ValueId value : touched(plan, plan.run[kernel])) {
-      if (plan.homes[value] != Home::arena || bytes(plan, value) == 0) continue;
+using Lifetimes = Table<ValueId, std::optional<loops::Lifetime>>;
+// By value, during these kernels; nothing for one that has another home.
+Lifetimes lifetimes(const Plan& plan, const std::vector<Kernel>& kernels, Home home) {
+  Lifetimes lives(plan.routine.values.size());
+  for (size_t kernel = 0; kernel < kernels.size(); ++kernel)
+    for (const ValueId value : touched(plan, kernels[kernel])) {
+      if (plan.homes[value] != home || bytes(plan, value) == 0) continue;
       if (!lives[value]) lives[value] = {bytes(plan, value), kernel, kernel};
       lives[value]->last = kernel;
     }
   return lives;
 }
+Lifetimes lifetimes(const Plan& plan) { return lifetimes(plan, plan.run, Home::arena); }
 
 bool has_own_place(const Plan& plan, ValueId value) {
   const auto choice = plan.choices.find(value);
@@ -154,19 +156,15 @@ void place_prepared(Plan& plan) {
   for (const Kernel& kernel : plan.run)
     for (const ValueId value : touched(plan, kernel)) stays[value] = true;
   plan.prepared_bytes = 0;
-  Table<ValueId, std::optional<loops::Lifetime>> lives(plan.routine.values.size());
-  for (size_t kernel = 0; kernel < plan.prepare.size(); ++kernel)
-    for (const ValueId value : touched(plan, plan.prepare[kernel])) {
-      if (plan.homes[value] != Home::prepared || bytes(plan, value) == 0) continue;
-      if (!lives[value]) lives[value] = {bytes(plan, value), kernel, kernel};
-      lives[value]->last = kernel;
-    }
+  const Lifetimes lives = lifetimes(plan, plan.prepare, Home::prepared);
   ValueIds leaving;
   std::vector<loops::Lifetime> list;
   for (const ValueId i : plan.homes.ids()) {
     if (plan.homes[i] != Home::prepared) continue;
     if (!stays[i]) {  // without kernels it is nowhere
-      if (lives[i]) leaving.push_back(i), list.push_back(*lives[i]);
+      if (!lives[i]) continue;
+      leaving.push_back(i);
+      list.push_back(*lives[i]);
       continue;
     }
     plan.offsets[i] = plan.prepared_bytes;

@@ -267,8 +267,10 @@ class Reader {
     if (ranges_.of(x)) all.push_back({x, Expr(1.0), Expr()});
     const Expr difference = without_integer_casts(x);
     if (!difference.is(Function::sub) || !ranges_.of(difference[0])) return all;
-    const bool is_exact = ranges_.of(difference).has_value() ||
-                          difference.dtype() == DType::int32 || difference.dtype() == DType::int64;
+    // A cast of the difference may wrap around, unless its range is known.
+    const bool is_exact =
+        ranges_.of(x) ||
+        (x.is(Function::sub) && (x.dtype() == DType::int32 || x.dtype() == DType::int64));
     if (is_exact)
       all.push_back({difference[0], Expr(1.0), -composit::cast(difference[1], DType::float32)});
     return all;

@@ -375,9 +375,19 @@ struct CompressedPanels {
 
 namespace detail {
 
-// Multiplies each tile of a strip with the codes of a panel.
-struct CodesOfPanels {
+// Codes of the next panel lie behind those of this one, which fetches ahead by itself.
+struct PanelsInARow {
   CompressedPanels panels;
+
+  template <class T>
+  Upcoming after(const Contraction<T>& of, int64_t number, Part mine, int64_t, bool,
+                 bool last_strip) const {
+    return last_strip && number + 1 == mine.end ? of.next : Upcoming{};
+  }
+};
+
+// Multiplies each tile of a strip with the codes of a panel.
+struct CodesOfPanels : PanelsInARow {
 
   template <class T, class Multiply>
   void use(const Contraction<T>& of, int64_t number, int64_t, const Multiply& multiply) const {
@@ -390,18 +400,11 @@ struct CodesOfPanels {
                                             sums);
     });
   }
-  // Codes of the next panel lie behind these, where the processor looks for them by itself.
-  template <class T>
-  Upcoming after(const Contraction<T>& of, int64_t number, Part mine, int64_t, bool,
-                 bool last_strip) const {
-    return last_strip && number + 1 == mine.end ? of.next : Upcoming{};
-  }
 };
 
 // The same with numbers that are made of a panel first.
 template <class Word, class Weight>
-struct NumbersOfPanels {
-  CompressedPanels panels;
+struct NumbersOfPanels : PanelsInARow {
 
   template <class T, class Multiply>
   void use(const Contraction<T>& of, int64_t number, int64_t, const Multiply& multiply) const {
@@ -413,11 +416,6 @@ struct NumbersOfPanels {
       multiply_numbers(work, numbers, sums);
     });
   }
-  template <class T>
-  Upcoming after(const Contraction<T>& of, int64_t number, Part mine, int64_t, bool,
-                 bool last_strip) const {
-    return last_strip && number + 1 == mine.end ? of.next : Upcoming{};
-  }
 };
 
 }  // namespace detail
@@ -428,14 +426,14 @@ void contract_compressed(const Team& team, const Contraction<T>& of, BaseOf<Elem
                          CompressedPanels panels, FinishOf<T> finish) {
   static_assert(std::is_same_v<T, float>);
   if (of.outer * of.inner <= detail::kFewCodeRows) {
-    detail::contract_by<T, Element, Element, T>(team, of, base, detail::CodesOfPanels{panels},
+    detail::contract_by<T, Element, Element, T>(team, of, base, detail::CodesOfPanels{{panels}},
                                                 finish);
     return;
   }
   using Word = detail::WordOf<T, Operand, Operand>;
   using Weight = std::conditional_t<std::is_same_v<Word, T>, T, Operand>;
   detail::contract_by<T, Element, Operand, Word>(
-      team, of, base, detail::NumbersOfPanels<Word, Weight>{panels}, finish);
+      team, of, base, detail::NumbersOfPanels<Word, Weight>{{panels}}, finish);
 }
 
 }  // namespace fl

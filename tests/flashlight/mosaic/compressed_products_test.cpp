@@ -175,6 +175,9 @@ TEST(MosaicCompressedProducts, others_are_numbers) {
       {"integers of 32 bits", to(integers("w", {32, 64}, DType::int32), DType::float32)},
       {"a difference that wraps around",
        to(codes - integers("z", {32, 1}, DType::int8), DType::float32)},
+      {"a difference that a cast wraps around",
+       to(to(to(codes, DType::int32) - integers("z", {32, 1}, DType::int32), DType::int8),
+          DType::float32)},
       {"a function", relu(real)},
       {"floats", weight("w", {32, 64})}};
   std::vector<Case> cases;
@@ -190,9 +193,9 @@ TEST(MosaicCompressedProducts, have_odd_groups) {
   std::vector<Case> cases;
   for (const DType dtype : {DType::float32, DType::bfloat16})
     for (const int64_t rows : {1, 9})
-      cases.push_back(case_of(std::string(name(dtype)),
-                              {linear(given("x", {rows, 101}, 1, dtype),
-                                      by_channel(70, 101, false, dtype))}));
+      cases.push_back(
+          case_of(std::string(name(dtype)),
+                  {linear(given("x", {rows, 101}, 1, dtype), by_channel(70, 101, false, dtype))}));
   EXPECT_EQ(differences(cases), "");
 }
 
