@@ -213,6 +213,7 @@ class CaptureBase {
   explicit CaptureBase(std::shared_ptr<State> state);
   friend class Checker;
   friend class CompiledCapture;
+  friend class CompiledChecker;
   friend class FamilyMaker;
   friend class OpenCapture;
   const State& now() const { return *shared(); }

@@ -5,7 +5,8 @@
 
 namespace flashlight {
 
-// The graph with every float32 type, dtype attribute and constant turned into float64.
-composit::Graph in_float64(const composit::Graph& graph);
+// The graph with every float32 type, dtype attribute and constant turned into float64; with
+// `halves`, those of 16-bit floats, too, so that nothing is rounded on the way.
+composit::Graph in_float64(const composit::Graph& graph, bool halves = false);
 
 }  // namespace flashlight

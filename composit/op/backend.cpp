@@ -184,6 +184,15 @@ std::string Backend::plan(const Graph& graph, const CompileOptions& options) con
   return describe_plan(graph, completed(*this, options, Option::Use::calls));
 }
 
+std::vector<WrittenValue> Backend::written_values(const Graph& graph,
+                                                  const CompileOptions& options) const {
+  return list_written(graph, completed(*this, options, Option::Use::calls));
+}
+std::vector<WrittenValue> Backend::list_written(const Graph& /*graph*/,
+                                                const CompileOptions& /*options*/) const {
+  return {};
+}
+
 Options Backend::for_derivative(Options options) const {
   for (const Option& option : this->options())
     if (option.of_one_graph) options.erase(option.name);

@@ -160,6 +160,15 @@ struct CompileOptions {
   std::vector<std::string> torch_folders = {};
 };
 
+// A value that compiled code writes to memory.
+struct WrittenValue {
+  std::string name;  // by which the backend's options name it
+  size_t node = 0;   // whose value it is, or which it is a part of: its place among Graph::nodes()
+  // Of a product: the dtype that both sides are rounded to before they are multiplied.
+  std::optional<DType> product = {};
+  std::vector<size_t> nodes = {};  // all that its kernel computes; of a product those fused into it
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -181,6 +190,10 @@ class Backend {
   // Text for people about what `compile` would make of the graph: its kernels, its parts. UserError
   // where the backend has none.
   std::string plan(const Graph& graph, const CompileOptions& options = {}) const;
+  // The values that code of the graph writes to memory, in the order in which it does; empty where
+  // the backend does not tell.
+  std::vector<WrittenValue> written_values(const Graph& graph,
+                                           const CompileOptions& options = {}) const;
   // A folder to build and ship. UserError where the backend writes none.
   void write_program(const SavedCapture& capture, const std::string& folder,
                      const CompileOptions& options = {}) const;
@@ -203,6 +216,8 @@ class Backend {
                                                 const CompileOptions& options) const;
   virtual std::string write(const Graph& graph, const CompileOptions& options) const;
   virtual std::string describe_plan(const Graph& graph, const CompileOptions& options) const;
+  virtual std::vector<WrittenValue> list_written(const Graph& graph,
+                                                 const CompileOptions& options) const;
   virtual void write_folder(const SavedCapture& capture, const std::string& folder,
                             const CompileOptions& options) const;
   virtual void write_sized_folder(const SavedCapture& capture, const std::vector<SizedGraph>& shown,

@@ -47,6 +47,7 @@ class Quantizer {
     collect();
     for (size_t i = 0; i < selection_.chosen.size(); ++i) add(i);
     measure_layers();
+    measure_alone();
     keep_budget();
     Quantized result{.capture = rewritten(capture_, changes_), .layers = {}, .error = error_};
     if (!runs_.empty() && !result.error && options_.measure)
@@ -136,6 +137,16 @@ class Quantizer {
     if (runs_.empty() || (!options_.measure && !options_.max_error)) return;
     const std::vector<double> errors = output_errors(runs_, changes_);
     for (size_t i = 0; i < errors.size(); ++i) report_[i].output_error = errors[i];
+  }
+
+  void measure_alone() {
+    if (options_.alone == nullptr || runs_.empty()) return;
+    QuantizeOptions options = options_;
+    options.backend = options_.alone;
+    const ExampleRuns runs(capture_, options);
+    for (size_t i = 0; i < changes_.size(); ++i)
+      report_[i].result_error =
+          result_error(runs, capture_, rewritten(capture_, Changes{changes_[i]}));
   }
 
   // Bisects for the longest list of layers, those with the smallest errors first.

@@ -86,6 +86,9 @@ struct QuantizeOptions {
   // Measures the error of each layer's output, and of the results, on the examples.
   bool measure = true;
   const Backend* backend = nullptr;  // who runs the examples; nullptr: the reference, which is slow
+  // Who measures what each layer alone costs the results, by a program for each of them; nullptr:
+  // that is not measured. One that need not run a compiler, like flashlight's `aten`, is fast.
+  const Backend* alone = nullptr;
 };
 
 // A weight that was quantized, or that could have been.
@@ -99,6 +102,9 @@ struct QuantizedLayer {
   // The same of the layer's output on the examples, with the inputs that the program has there;
   // nothing where it was not measured.
   std::optional<double> output_error = {};
+  // The error of the results if this layer alone is quantized, as `max_error` counts it; nothing
+  // where it was not measured.
+  std::optional<double> result_error = {};
   std::string left = {};  // why it stays as it was; empty: it was quantized
 };
 
@@ -123,7 +129,8 @@ Graph quantize(const Graph& graph, const QuantizeOptions& options = {});
 SavedCapture with_values(const SavedCapture& capture,
                          const std::map<std::string, LazyTensor>& values);
 
-// A table for people: bytes and errors per layer, the largest errors, what they suggest.
+// A table for people: bytes and errors per layer, the largest errors, what they suggest. Where it
+// was measured what each layer alone costs the results, the worst first.
 std::string str(const Quantized& quantized);
 
 }  // namespace composit

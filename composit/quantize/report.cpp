@@ -1,5 +1,6 @@
 // What a quantized capture has become, for people.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "composit/ir/error.h"
@@ -56,7 +57,7 @@ std::string text_of(const Dims& sizes) {
 
 using Cells = std::vector<std::string>;
 
-Cells cells_of(const QuantizedLayer& layer) {
+Cells cells_of(const QuantizedLayer& layer, bool alone) {
   Cells cells{layer.weight, text_of(layer.sizes), megabytes(layer.bytes_before)};
   if (!layer.left.empty()) {
     cells.push_back("stays: " + layer.left);
@@ -65,11 +66,12 @@ Cells cells_of(const QuantizedLayer& layer) {
   cells.push_back(megabytes(layer.bytes_after));
   cells.push_back(percent(layer.weight_error));
   cells.push_back(layer.output_error ? percent(*layer.output_error) : "-");
+  if (alone) cells.push_back(layer.result_error ? percent(*layer.result_error) : "-");
   return cells;
 }
 
 std::string table(const std::vector<Cells>& lines) {
-  std::vector<size_t> widths(6);
+  std::vector<size_t> widths(7);
   for (const Cells& line : lines)
     for (size_t i = 0; i + 1 < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   std::string text;
@@ -77,6 +79,28 @@ std::string table(const std::vector<Cells>& lines) {
     for (size_t i = 0; i < line.size(); ++i)
       text +=
           line[i] + (i + 1 < line.size() ? std::string(widths[i] - line[i].size() + 2, ' ') : "\n");
+  }
+  return text;
+}
+
+// What results are off by if the most expensive layers are left as they were, one after the other:
+// errors of layers add as independent ones do.
+std::string advice_of(const std::vector<QuantizedLayer>& layers,
+                      const std::optional<double>& error) {
+  constexpr size_t kMost = 8;
+  double squares = 0;
+  for (const QuantizedLayer& layer : layers)
+    if (layer.left.empty() && layer.result_error)
+      squares += *layer.result_error * *layer.result_error;
+  if (squares == 0 || !error) return "";
+  std::string text = "to leave layers as they were, each with those above it:\n";
+  double left = squares;
+  size_t count = 0;
+  for (const QuantizedLayer& layer : layers) {
+    if (!layer.left.empty() || !layer.result_error || count++ == kMost) continue;
+    left = std::max(left - *layer.result_error * *layer.result_error, 0.0);
+    text += "  except " + layer.weight + ": results are then off by about " +
+            percent(*error * std::sqrt(left / squares)) + "\n";
   }
   return text;
 }
@@ -103,12 +127,22 @@ Activations activations_from_name(std::string_view name) {
 DType scales_dtype(std::string_view name) { return value_named(kScales, name, "scales"); }
 
 std::string str(const Quantized& quantized) {
+  std::vector<QuantizedLayer> layers = quantized.layers;
+  const bool alone = std::any_of(layers.begin(), layers.end(), [](const QuantizedLayer& layer) {
+    return layer.result_error.has_value();
+  });
+  if (alone)
+    std::stable_sort(layers.begin(), layers.end(),
+                     [](const QuantizedLayer& a, const QuantizedLayer& b) {
+                       return a.result_error.value_or(-1) > b.result_error.value_or(-1);
+                     });
   std::vector<Cells> lines{
       {"weight", "sizes", "before", "after", "weight off by", "output off by"}};
+  if (alone) lines[0].emplace_back("alone costs results");
   int64_t before = 0, after = 0;
   size_t count = 0;
-  for (const QuantizedLayer& layer : quantized.layers) {
-    lines.push_back(cells_of(layer));
+  for (const QuantizedLayer& layer : layers) {
+    lines.push_back(cells_of(layer, alone));
     before += layer.bytes_before;
     after += layer.bytes_after;
     count += layer.left.empty() ? 1 : 0;
@@ -119,6 +153,7 @@ std::string str(const Quantized& quantized) {
   if (quantized.error)
     text +=
         "on the examples, results are off by " + percent(*quantized.error) + " of their spread\n";
+  if (alone) return text + advice_of(layers, quantized.error);
   if (const QuantizedLayer* worst = worst_of(quantized.layers))
     text += "the layer that is off most: " + worst->weight + ", " + percent(*worst->output_error) +
             "; to leave it as it was: except " + worst->weight + "\n";

@@ -12,6 +12,7 @@
 #include "flashlight/mosaic/offline.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/sized.h"
+#include "flashlight/mosaic/written_values.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -76,6 +77,10 @@ class MosaicBackend : public package::GeneratingBackend {
   }
   std::string describe_plan(const Graph& graph, const CompileOptions& options) const override {
     return print(mosaic::plan_of(graph, planning_of(typed(options), options)));
+  }
+  std::vector<composit::WrittenValue> list_written(const Graph& graph,
+                                                   const CompileOptions& options) const override {
+    return mosaic::written_values(graph, planning_of(typed(options), options));
   }
   void write_folder(const composit::SavedCapture& capture, const std::string& folder,
                     const CompileOptions& options) const override {

@@ -145,8 +145,14 @@ class Former {
         throw composit::UserError("[mosaic] no value is called '" + name + "'; there are " +
                                   composit::nearest(name, names));
       const ValueId value(static_cast<size_t>(found - names.begin()));
-      const bool lays_out_only = choice == Choice{.layout = choice.layout, .apart = choice.apart};
-      if (routine.values[value].role != Role::temporary && !lays_out_only)
+      // Layouts are those of a copy; how a kernel computes is no matter of where it writes to.
+      const bool may_be_callers = choice == Choice{.layout = choice.layout,
+                                                   .apart = choice.apart,
+                                                   .winograd = choice.winograd,
+                                                   .strassen = choice.strassen,
+                                                   .product = choice.product,
+                                                   .split_columns = choice.split_columns};
+      if (routine.values[value].role != Role::temporary && !may_be_callers)
         throw composit::UserError("[mosaic] '" + name +
                                   "' is no temporary: it is the caller's, or a constant");
       form_.choices[value] = choice;

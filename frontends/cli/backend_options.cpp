@@ -109,6 +109,10 @@ composit::OptionTable BackendOptions::flags() const {
   return table;
 }
 
+bool BackendOptions::are_given() const {
+  return command_.get_option("--backend")->count() > 0 || !values().empty();
+}
+
 composit::Options BackendOptions::values() const {
   for (const std::string& word : command_.remaining())
     composit::find_option(flags(), word, use_, backend_->name());

@@ -23,6 +23,8 @@ class BackendOptions {
                  const std::vector<std::string>& words, std::string fallback);
 
   const composit::Backend& backend() const { return *backend_; }
+  // True if the command names a backend, or an option of it.
+  bool are_given() const;
   // The given options. UserError that lists the backend's options for an option that it does not
   // have, or for a value of another type.
   composit::Options values() const;

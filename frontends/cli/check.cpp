@@ -4,6 +4,7 @@
 
 #include "composit/ir/error.h"
 #include "flashlight/capture.h"
+#include "flashlight/check_compiled.h"
 #include "flashlight/difference.h"
 #include "frontends/cli/commands.h"
 #include "tracer/convert.h"
@@ -13,6 +14,16 @@ namespace cli {
 int check_grad(const std::string& folder, size_t loss, std::ostream& out) {
   const auto captured = flashlight::CaptureBase::load(folder);
   const auto report = captured.check_grad(captured.example_arguments(), loss);
+  out << str(report);
+  return report.exit_code();
+}
+
+int check_compiled(const CheckCompiledArguments& arguments, std::ostream& out) {
+  const auto captured = flashlight::CaptureBase::load(arguments.folder);
+  flashlight::CompileSettings settings;
+  settings.backend = {arguments.backend->name(), arguments.options};
+  const auto report = flashlight::check_compiled_flat(
+      captured, settings, captured.example_arguments(), {.every_node = arguments.every_node});
   out << str(report);
   return report.exit_code();
 }

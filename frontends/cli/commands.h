@@ -79,6 +79,7 @@ struct QuantizeArguments : BackendArguments {  // who runs the example
   std::vector<std::string> layers, except;
   std::optional<double> max_error;
   bool unmeasured = false;
+  std::string alone;  // the backend of QuantizeOptions::alone; empty: none
 };
 // Writes the capture with weights of few bits, and reports what that does to them.
 int quantize(const QuantizeArguments& arguments, std::ostream& out);
@@ -120,6 +121,11 @@ int passes(std::ostream& out);
 int env(std::ostream& out);
 // UserError in a build without LibTorch.
 int check(const std::string& folder, std::ostream& out);
+struct CheckCompiledArguments : BackendArguments {
+  bool every_node = false;  // flashlight::CheckCompiledOptions
+};
+// The errors of compiled code on the saved example, against float64.
+int check_compiled(const CheckCompiledArguments& arguments, std::ostream& out);
 // Gradients by all parameters against autograd's.
 int check_grad(const std::string& folder, size_t loss, std::ostream& out);
 

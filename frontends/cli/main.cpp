@@ -27,6 +27,7 @@ struct Arguments {
   std::string filter;
   size_t loss = 0;
   bool grad = false;
+  bool every_node = false;
   bool weights = false;
 };
 
@@ -128,6 +129,10 @@ CLI::App* add_quantize(CLI::App& app, cli::QuantizeArguments& arguments) {
   command->add_option("--except", arguments.except, "weights to leave, as in 'lm_head*'");
   command->add_option("--max-error", arguments.max_error,
                       "as many layers as keep results within this part of their spread: 0.01");
+  command->add_option(
+      "--alone", arguments.alone,
+      "measure what each layer alone costs the results, by this backend: aten, which\n"
+      "needs no compiler; the report has the worst layer first then");
   command->add_flag("--unmeasured", arguments.unmeasured, "without the errors of outputs");
   return command;
 }
@@ -180,9 +185,10 @@ std::optional<cli::BackendOptions> backend_options(CLI::App& app, int argc, char
   const std::string called = words.empty() ? "" : words[0];
   std::optional<cli::BackendOptions> options;
   if (called == "emit" || called == "run" || called == "compile" || called == "plan" ||
-      called == "quantize")
+      called == "quantize" || called == "check")
     options.emplace(*app.get_subcommand(called), called == "compile" ? Use::programs : Use::calls,
-                    words, called == "plan" || called == "quantize" ? "mosaic" : "cpp");
+                    words,
+                    called == "emit" || called == "run" || called == "compile" ? "cpp" : "mosaic");
   return options;
 }
 
@@ -192,6 +198,13 @@ const CommandArguments& with_backend(CommandArguments& arguments,
   arguments.backend = &options.backend();
   arguments.options = options.values();
   return arguments;
+}
+
+int check_compiled(const Arguments& arguments, const cli::BackendOptions& options) {
+  cli::CheckCompiledArguments chosen;
+  chosen.folder = arguments.folder;
+  chosen.every_node = arguments.every_node;
+  return cli::check_compiled(with_backend(chosen, options), std::cout);
 }
 
 // Takes the words after `--`, which are the command, unchanged.
@@ -224,11 +237,15 @@ int run_command(int argc, char** argv) {
                                arguments.folder);
   diff->add_option("OTHER", arguments.other, "the capture to compare with")->required();
   CLI::App* check =
-      add_command(app, "check", "replay the saved example and compare with the saved results",
+      add_command(app, "check",
+                  "replay the saved example and compare with the saved results; with a backend or\n"
+                  "an option of it, as --products bfloat16: the errors of its code against float64",
                   arguments.folder);
   check->add_flag("--grad", arguments.grad,
                   "compare the gradients by all parameters with autograd's instead");
   check->add_option("--loss", arguments.loss, "with --grad: the number of the result to derive");
+  check->add_flag("--every-node", arguments.every_node,
+                  "with a backend: compare all values, so that nothing is fused");
   cli::BackendArguments emit_arguments;
   CLI::App* emit = add_command(app, "emit", "print the capture as C++", emit_arguments.folder);
   cli::BackendArguments run_arguments;
@@ -277,6 +294,8 @@ int run_command(int argc, char** argv) {
   if (*passes) return cli::passes(std::cout);
   if (*env) return cli::env(std::cout);
   if (*check && arguments.grad) return cli::check_grad(arguments.folder, arguments.loss, std::cout);
+  if (*check && (options->are_given() || arguments.every_node))
+    return check_compiled(arguments, options.value());
   if (*check) return cli::check(arguments.folder, std::cout);
   return 0;
 }

@@ -10,6 +10,9 @@ namespace cli {
 int check(const std::string&, std::ostream&) {
   refuse("[check] runs the capture through LibTorch");
 }
+int check_compiled(const CheckCompiledArguments& arguments, std::ostream& out) {
+  return check(arguments.folder, out);
+}
 void replay_example(const std::string&) {}  // those of a backend stay
 int check_grad(const std::string& folder, size_t, std::ostream& out) { return check(folder, out); }
 int import_torchscript(const ImportArguments&, std::ostream&) {

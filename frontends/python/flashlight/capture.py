@@ -210,6 +210,20 @@ class Capture:
         random state of the call, which is there again afterwards."""
         return self._native.check_grad(self._tensors(inputs, kwargs), loss, list(wrt))
 
+    def check_compiled(self, *inputs: Any, backend: str = "mosaic", every_node: bool = False,
+                       alone: int = 128, options: dict[str, Any] | None = None, **kwargs: Any):
+        """The errors of compiled code against float64, beside those of the program, value by value.
+        Of products in a lower format, as by options={"products": "bfloat16"}, also what each costs
+        the results alone, the worst first, and lines for `choices` that give back most.
+
+        The values are those that the code of `backend` writes to memory; every_node: all of them,
+        so that nothing is fused. alone: for how many products that is measured. options: of the
+        backend, as for `compile`. True where no value is worse than the program's."""
+        self._expect_reads_compared()
+        chosen = {"name": _identifier(self.name), **(options or {})}
+        return _flashlight.check_compiled(self._native, self._tensors(inputs, kwargs), backend, chosen,
+                                          every_node, alone)
+
     def __reduce__(self):
         raise Error("[capture] a capture is neither pickled nor copied: write it by "
                     "captured.save(folder), read it by flashlight.load(folder)")
@@ -287,7 +301,8 @@ class Capture:
         "gptq", "awq" or "smooth", by `examples`, lists of arguments, or by the capture's own;
         layers, exclude: names of weights, as in "encoder.*"; max_error: as many layers as keep
         results within this part of their spread; measure: errors of outputs, True by default;
-        backend: who runs the examples, "mosaic" by default."""
+        backend: who runs the examples, "mosaic" by default; alone="aten": measures, by torch's
+        operators, what each layer alone costs the results."""
         self._expect_reads_compared()
         flat = [self._arguments.flatten(example, {}) for example in examples]
         native, report = self._native.quantized(flat, options)

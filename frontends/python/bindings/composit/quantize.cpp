@@ -48,6 +48,8 @@ void add_quantize(py::module_& module) {
       .def_readonly("bytes_after", &QuantizedLayer::bytes_after)
       .def_readonly("weight_error", &QuantizedLayer::weight_error)
       .def_readonly("output_error", &QuantizedLayer::output_error)
+      .def_readonly("result_error", &QuantizedLayer::result_error,
+                    "Of the results if this layer alone is quantized; None: not measured.")
       .def_readonly("left", &QuantizedLayer::left, "Why it stays as it was; empty: it does not.");
   py::class_<Quantized>(module, "Quantized", "A quantized graph, and a report: str() is a table.")
       .def_property_readonly("graph", [](const Quantized& q) { return q.capture.graph; })
@@ -74,7 +76,9 @@ void add_quantize(py::module_& module) {
       "'by_token' or 'calibrated'; method: 'nearest',\n"
       "'gptq', 'awq' or 'smooth', by examples, lists of arrays; layers, exclude: names of\n"
       "weights, as in 'encoder.*'; max_error: quantizes as many as keep results within this part\n"
-      "of their spread; measure; backend: who runs the examples.");
+      "of their spread; measure; backend: who runs the examples; alone: who measures what each "
+      "layer\n"
+      "alone costs the results, as 'aten' of flashlight.");
 }
 
 }  // namespace composit::python

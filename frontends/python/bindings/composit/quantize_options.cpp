@@ -36,6 +36,7 @@ const std::map<std::string, Setter>& setters() {
       {"exclude", [](O& o, H x) { o.except = x.cast<std::vector<std::string>>(); }},
       {"max_error", [](O& o, H x) { o.max_error = x.cast<std::optional<double>>(); }},
       {"measure", [](O& o, H x) { o.measure = x.cast<bool>(); }},
+      {"alone", [](O& o, H x) { o.alone = &flashlight::backend_named(x.cast<std::string>()); }},
       {"backend",
        [](O& o, H x) { o.backend = &flashlight::backend_named(x.cast<std::string>()); }}};
   return all;

@@ -3,6 +3,7 @@
 
 #include "composit/ops/elementwise.h"
 #include "flashlight/backends/registry.h"
+#include "flashlight/check_compiled.h"
 #include "flashlight/family_programs.h"
 #include "frontends/ks/function.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
@@ -88,9 +89,54 @@ std::string profile_table(const CompiledCapture& compiled, const Tensors& argume
   return unlocked([&] { return table(compiled.profile(arguments), peak); });
 }
 
+void add_compiled_reports(py::module_& module) {
+  py::class_<ErrorOfValue>(module, "ErrorOfValue",
+                           "What a value is off by, in units of its spread.")
+      .def_readonly("rms", &ErrorOfValue::rms)
+      .def_readonly("largest", &ErrorOfValue::largest)
+      .def("__repr__", [](const ErrorOfValue& error) {
+        return "<rms " + std::to_string(error.rms) + ", largest " + std::to_string(error.largest) +
+               ">";
+      });
+  py::class_<CheckedValue>(module, "CheckedValue", "A value of compiled code, and its errors.")
+      .def_readonly("name", &CheckedValue::name)
+      .def_readonly("place", &CheckedValue::place)
+      .def_readonly("product", &CheckedValue::product)
+      .def_readonly("lowered", &CheckedValue::lowered)
+      .def_readonly("compiled", &CheckedValue::compiled)
+      .def_readonly("eager", &CheckedValue::eager)
+      .def_readonly("rounding", &CheckedValue::rounding)
+      .def_readonly("worse", &CheckedValue::worse)
+      .def_readonly("alone", &CheckedValue::alone);
+  py::class_<CompiledReport>(module, "CompiledReport",
+                             "The errors of compiled code; true where none is worse than eager's.")
+      .def_readonly("backend", &CompiledReport::backend)
+      .def_readonly("values", &CompiledReport::values)
+      .def_readonly("results", &CompiledReport::results)
+      .def_readonly("nodes", &CompiledReport::nodes)
+      .def_readonly("lowered", &CompiledReport::lowered)
+      .def_readonly("products", &CompiledReport::products)
+      .def_readonly("error", &CompiledReport::error)
+      .def_readonly("notes", &CompiledReport::notes)
+      .def("choices", &choices_of, py::arg("most") = 8)
+      .def("__bool__", &CompiledReport::ok)
+      .def("__str__", [](const CompiledReport& report) { return str(report); })
+      .def("__repr__", [](const CompiledReport& report) { return str(report); });
+  module.def("check_compiled",
+             [](const CaptureBase& capture, const Tensors& arguments, const std::string& backend,
+                const py::dict& options, bool every_node, size_t alone) {
+               const CompileSettings settings = compile_settings(backend, options);
+               return unlocked([&] {
+                 return check_compiled_flat(capture, settings, arguments,
+                                            {.every_node = every_node, .alone = alone});
+               });
+             });
+}
+
 }  // namespace
 
 void add_compile(py::module_& module) {
+  add_compiled_reports(module);
   py::class_<CompiledCapture, std::shared_ptr<CompiledCapture>>(module, "CompiledCapture")
       .def(py::init(
           [](const CaptureBase& capture, const std::string& backend, const py::dict& options) {
