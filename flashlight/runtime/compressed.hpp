@@ -388,9 +388,11 @@ struct PanelsInARow {
 
 // Multiplies each tile of a strip with the codes of a panel.
 struct CodesOfPanels : PanelsInARow {
+  using Type = float;
 
   template <class T, class Multiply>
-  void use(const Contraction<T>& of, int64_t number, int64_t, const Multiply& multiply) const {
+  void use(const Contraction<T>& of, int64_t number, int64_t, bool,
+           const Multiply& multiply) const {
     const int64_t terms = of.terms.count(), group = panels.group;
     const uint8_t* const panel = panels.panel(number, terms);
     multiply([&](const TileWork<T>& work, T(*sums)[kPanel<T>]) {
@@ -405,9 +407,12 @@ struct CodesOfPanels : PanelsInARow {
 // The same with numbers that are made of a panel first.
 template <class Word, class Weight>
 struct NumbersOfPanels : PanelsInARow {
+  using Type = Weight;
+
 
   template <class T, class Multiply>
-  void use(const Contraction<T>& of, int64_t number, int64_t, const Multiply& multiply) const {
+  void use(const Contraction<T>& of, int64_t number, int64_t, bool,
+           const Multiply& multiply) const {
     const int64_t terms = of.terms.count();
     const auto& make = std::is_same_v<Word, T> ? panels.format.floats : panels.format.pairs;
     const auto* const numbers =

@@ -178,8 +178,9 @@ class Tiling {
 };
 
 // The rows of a strip as tiles read them, in words: where they lie, or converted in memory of the
-// thread, the terms of a row side by side, each segment filled up to whole words with zeros.
-template <class T, class Element, class Operand, class Word>
+// thread, the terms of a row side by side, each segment filled up to whole groups of a panel with
+// zeros.
+template <class T, class Element, class Operand, class Word, class Weight>
 class StripRows {
   // What words are made of.
   using Unit = std::conditional_t<std::is_same_v<Word, T>, T, Operand>;
@@ -188,7 +189,9 @@ class StripRows {
  public:
   static constexpr int kTerms = sizeof(Word) / sizeof(Unit);
   explicit StripRows(const Contraction<T>& of)
-      : of_(of), lie_(lie(of)), words_((of.terms.run + kTerms - 1) / kTerms) {
+      : of_(of),
+        lie_(lie(of)),
+        words_(static_cast<int>(whole_groups<Weight>(of.terms.run)) / kTerms) {
     if (!lie_)
       pitch_ = row_pitch<T>(of.terms.segments * words_);
     else
@@ -218,6 +221,7 @@ class StripRows {
     for (int i = 0; i < count; rows += strip[i++].count) before_[i] = rows;
     memory_ = reinterpret_cast<Word*>(aligned_scratch<T, 10>(rows * pitch_));
     Word* to = memory_;
+    if (turn(strip, count, rows)) return;
     for (int i = 0; i < count; ++i)
       for (int r = 0; r < strip[i].count; ++r, to += pitch_)
         convert_row(strip[i].first + r * of_.inner_stride, reinterpret_cast<Unit*>(to));
@@ -232,6 +236,21 @@ class StripRows {
     bool whole = of.terms.step == 1 && of.terms.run % kTerms == 0 && of.inner_stride % kTerms == 0;
     for (int s = 0; s < of.terms.segments; ++s) whole = whole && of.terms.offsets[s] % kTerms == 0;
     return whole;
+  }
+
+  // Rows that lie side by side, as those of a transposed matrix do: squares of them are turned.
+  // Term by term, all of a row's would be in a few sets of the cache.
+  bool turn(const Rows<Element>* strip, int count, int64_t rows) {
+    if constexpr (kTerms == 2 && kHasPairs<Element>) {
+      if (of_.inner_stride != 1 || of_.terms.step == 1 || strip[0].outer != strip[count - 1].outer)
+        return false;
+      for (int s = 0; s < of_.terms.segments; ++s)
+        if (!turn_pairs(strip[0].first + of_.terms.offsets[s], of_.terms.step, of_.terms.run, rows,
+                        reinterpret_cast<uint32_t*>(memory_) + s * words_, pitch_))
+          return false;
+      return true;
+    }
+    return false;
   }
 
   void convert_row(const Element* from, Unit* to) const {
@@ -251,17 +270,24 @@ class StripRows {
   int64_t before_[kStripTiles];  // rows of the tiles before
 };
 
+// Elements of a panel.
+template <class T, class Weight>
+int64_t panel_size(const Terms& terms) {
+  return terms.segments * whole_groups<Weight>(terms.run) * kPanel<T>;
+}
+
 // Tiles from which on a panel is widened once, in memory of the thread. A float16 takes more
-// instructions than a bfloat16, which is the upper half of a float.
+// instructions than a bfloat16, which is the upper half of a float. `fills`: with what fills up
+// groups, as converted rows have it.
 template <class Weight>
 constexpr int kTilesToWiden = std::is_same_v<Weight, bfloat16> ? 3 : 2;
 template <class T, class Weight>
-const T* widened(const Weight* panel, const Terms& terms) {
-  T* const memory = aligned_scratch<T, 11>(terms.count() * kPanel<T>);
+const T* widened(const Weight* panel, const Terms& terms, bool fills) {
+  T* const memory = aligned_scratch<T, 11>(panel_size<T, Weight>(terms));
   T* to = memory;
   for (int s = 0; s < terms.segments; ++s)
     for (int k = 0; k < terms.run; k += kGroup<Weight>, panel += kPanel<T> * kGroup<Weight>)
-      to = widen_group(panel, std::min(kGroup<Weight>, terms.run - k), to);
+      to = widen_group(panel, fills ? kGroup<Weight> : std::min(kGroup<Weight>, terms.run - k), to);
   return memory;
 }
 
@@ -272,12 +298,6 @@ Upcoming beyond(const Rows<T>& now, const Rows<T>& next, int64_t terms) {
   const T* const from = overlap ? now.to : next.from;
   if (next.to - from > 2 * next.count * terms) return {};
   return Upcoming::of(from, next.to - from);
-}
-
-// Elements of a panel.
-template <class T, class Weight>
-int64_t panel_size(const Terms& terms) {
-  return terms.segments * whole_groups<Weight>(terms.run) * kPanel<T>;
 }
 
 // The elements to prefetch after `panel`, of those from panels.begin to panels.end, while a strip
@@ -316,11 +336,13 @@ void multiply_numbers(const TileWork<Word>& work, const Weight* panel, T (*sums)
 // Panels of numbers, as pack_panels makes them.
 template <class T, class Weight, class Word>
 struct NumberPanels {
+  using Type = Weight;
   const Weight* panels;
 
-  // multiply(tile) for panel `number`: tile(work, sums) computes one of `tiles`.
+  // multiply(tile) for panel `number`: tile(work, sums) computes one of `tiles`. Type: of what is
+  // packed, whose groups converted rows follow.
   template <class Multiply>
-  void use(const Contraction<T>& of, int64_t number, int64_t tiles,
+  void use(const Contraction<T>& of, int64_t number, int64_t tiles, bool rows_lie,
            const Multiply& multiply) const {
     const auto with = [&](const auto* panel) {
       multiply([&](const TileWork<Word>& work, T(*sums)[kPanel<T>]) {
@@ -330,7 +352,7 @@ struct NumberPanels {
     const Weight* const panel = panels + number * panel_size<T, Weight>(of.terms);
     constexpr bool kWidens = std::is_same_v<Word, T> && !std::is_same_v<T, Weight>;
     if constexpr (kWidens) {
-      if (tiles >= kTilesToWiden<Weight>) return with(widened<T>(panel, of.terms));
+      if (tiles >= kTilesToWiden<Weight>) return with(widened<T>(panel, of.terms, !rows_lie));
     }
     with(panel);
   }
@@ -353,7 +375,7 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
   const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
   const Part mine = by_rows ? Part{0, all} : team.part(all);
   Rows<Element> strip[kStripTiles];
-  StripRows<T, Element, Operand, Word> all_rows(of);
+  StripRows<T, Element, Operand, Word, typename Panels::Type> all_rows(of);
   constexpr int64_t kTermBytes = sizeof(Word) / all_rows.kTerms;
   alignas(kVectorBytes) T sums[kMostRows][kPanel<T>];
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
@@ -365,7 +387,7 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
       const int vectors = columns > kColumns / 2 ? 2 : 1;
       const Upcoming upcoming = panels.after(of, number, mine, count, begin == tiles.begin,
                                              begin + count == tiles.end);
-      panels.use(of, number, count, [&](const auto& multiply) {
+      panels.use(of, number, count, all_rows.lie(), [&](const auto& multiply) {
         for (int i = 0; i < count; ++i) {
           const Rows<Element>& rows = strip[i];
           // Rows that are read for the first time.

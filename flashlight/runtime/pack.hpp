@@ -247,7 +247,14 @@ class GroupPacker {
       if (factors == nullptr && has_words_ && even)
         return turn_words(from + first, columns, (end - first) / kGroup<T>, to);
     }
-    for (int64_t k = first; k < end; ++k)
+    int64_t begin = first;
+    if constexpr (std::is_same_v<T, bfloat16> && kHasPairs<From>) {
+      if (factors == nullptr && of_.columns.stride == 1 && columns == kPanel<T>)
+        begin = pair_terms(from, first, end, to);
+      else if (factors == nullptr && of_.terms[3].stride == 1)
+        return pair_columns(from + first, columns, end - first, to);
+    }
+    for (int64_t k = begin; k < end; ++k)
       pack_term(from + k * of_.terms[3].stride, factors, columns,
                 to + (k - first) / kGroup<T> * kPanel<T> * kGroup<T> + k % kGroup<T>);
   }
@@ -259,6 +266,29 @@ class GroupPacker {
   void turn_words(const T* from, int columns, int64_t groups, T* to) const {
     transpose(reinterpret_cast<const uint32_t*>(from), of_.columns.stride / kGroup<T>, columns,
               groups, reinterpret_cast<uint32_t*>(to), kPanel<T>);
+  }
+  // Columns side by side: vectors of two terms each are pairs. Returns the first term that is left.
+  int64_t pair_terms(const From* from, int64_t first, int64_t end, T* to) const {
+    constexpr int64_t kLanes = Vectors<uint32_t>::kLanes;
+    auto* const words = reinterpret_cast<uint32_t*>(to);
+    int64_t k = first;
+    for (; k + 1 < end; k += 2)
+      for (int64_t c = 0; c < kPanel<T>; c += kLanes) {
+        const From* const even = from + k * of_.terms[3].stride + c;
+        store<uint32_t>(pairs(even, even + of_.terms[3].stride),
+                        words + (k - first) / 2 * kPanel<T> + c);
+      }
+    return k;
+  }
+  // Terms side by side, and to be rounded, or at odd places.
+  void pair_columns(const From* from, int columns, int64_t terms, T* to) const {
+    alignas(kVectorBytes) T rounded[kPanel<T>][kBlock];
+    for (int c = 0; c < columns; ++c) {
+      convert<T>(from + c * of_.columns.stride, 1, terms, rounded[c]);
+      if (terms % kGroup<T> != 0) rounded[c][terms] = T(0);
+    }
+    transpose(reinterpret_cast<const uint32_t*>(rounded[0]), kBlock / kGroup<T>, columns,
+              whole_groups<T>(terms) / kGroup<T>, reinterpret_cast<uint32_t*>(to), kPanel<T>);
   }
   template <class Factor>
   void pack_term(const From* from, const Factor* factors, int columns, T* to) const {

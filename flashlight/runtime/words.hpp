@@ -105,6 +105,43 @@ FLASHLIGHT_INLINE void narrow(const float* from, int64_t count, bfloat16* to) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[i];
 }
 
+// The bits of a bfloat16 in each lane: as they are, or of floats that are rounded.
+FLASHLIGHT_INLINE Vector<uint32_t> bfloat16_bits(const bfloat16* from) { return load_bits(from); }
+FLASHLIGHT_INLINE Vector<uint32_t> bfloat16_bits(const float* from) {
+  bfloat16 rounded[Vectors<float>::kLanes];
+  narrow(from, Vectors<float>::kLanes, rounded);
+  return load_bits(rounded);
+}
+// Pairs of neighbouring terms of as many columns, or rows, as a vector has lanes.
+template <class From>
+FLASHLIGHT_INLINE Vector<uint32_t> pairs(const From* even, const From* odd) {
+  return bfloat16_bits(even) | bfloat16_bits(odd) << 16;
+}
+template <class From>
+constexpr bool kHasPairs = std::is_same_v<From, bfloat16> || std::is_same_v<From, float>;
+
+// to[row * pitch + k / 2] has terms k and k + 1 of a row, whose terms lie `step` apart, beside those
+// of the next row. Whole vectors of rows and of pairs: others are left to the caller (false).
+template <class From>
+bool turn_pairs(const From* from, int64_t step, int64_t terms, int64_t rows, uint32_t* to,
+                int64_t pitch) {
+  constexpr int64_t kLanes = Vectors<uint32_t>::kLanes;
+  if (rows < kLanes || terms % 2 != 0 || terms < 2 * kLanes) return false;
+  alignas(kVectorBytes) uint32_t words[kLanes * kLanes];
+  for (int64_t pair = 0; pair < terms / 2; pair += kLanes) {
+    const int64_t first = std::min(pair, terms / 2 - kLanes);  // the last ones overlap
+    for (int64_t row = 0; row < rows; row += kLanes) {
+      const int64_t at = std::min(row, rows - kLanes);
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const From* const even = from + (first + i) * 2 * step + at;
+        store<uint32_t>(pairs(even, even + step), words + i * kLanes);
+      }
+      transpose_square(words, kLanes, to + at * pitch + first, pitch);
+    }
+  }
+  return true;
+}
+
 // to[i] = from[i], without a call of a function for a few of them.
 template <class T>
 FLASHLIGHT_INLINE void copy(const T* from, int64_t count, T* to) {
