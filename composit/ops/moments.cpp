@@ -1,6 +1,17 @@
 #include "composit/ops/moments.h"
 
+#include <algorithm>
+
 namespace composit {
+
+bool is_mixed(
+    const LazyTensor& x,
+    std::initializer_list<std::reference_wrapper<const std::optional<LazyTensor>>> beside) {
+  const bool is_half = x.dtype() == DType::bfloat16 || x.dtype() == DType::float16;
+  return is_half && std::any_of(beside.begin(), beside.end(), [](const auto& one) {
+           return one.get() && one.get()->dtype() == DType::float32;
+         });
+}
 
 Moments moments(const LazyTensor& x, const Ints& axes, double eps) {
   const LazyTensor mean = composit::mean(x, axes, true);

@@ -4,6 +4,10 @@
 //   LazyTensor y = affine(m.centered * m.rstd, weight, bias);
 #pragma once
 
+#include <functional>
+#include <initializer_list>
+#include <optional>
+
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -11,6 +15,12 @@ namespace composit {
 struct Moments {
   LazyTensor centered, mean, rstd;
 };
+
+// True for 16-bit floats beside float32, as norms have them under autocast: all is computed in
+// float32 then, and so are means and factors; what has the sizes of x has its dtype.
+bool is_mixed(
+    const LazyTensor& x,
+    std::initializer_list<std::reference_wrapper<const std::optional<LazyTensor>>> beside);
 
 // Mean and 1 / sqrt(variance + eps) over `axes`, which are kept with size 1.
 Moments moments(const LazyTensor& x, const Ints& axes, double eps);

@@ -59,6 +59,12 @@ BatchNorm in_training(const LazyTensor& x, const Optional& weight, const Optiona
 BatchNorm batch_norm(const LazyTensor& x, const Optional& weight, const Optional& bias,
                      const Optional& running_mean, const Optional& running_var, bool training,
                      double momentum, double eps) {
+  if (is_mixed(x, {weight, bias, running_mean, running_var})) {
+    BatchNorm wide = batch_norm(to(x, DType::float32), weight, bias, running_mean, running_var,
+                                training, momentum, eps);
+    wide.y = to(wide.y, x.dtype());
+    return wide;
+  }
   return training ? in_training(x, weight, bias, running_mean, running_var, momentum, eps)
                   : in_evaluation(x, weight, bias, running_mean, running_var, eps);
 }
@@ -183,15 +189,16 @@ void add_native_batch_norm(OperationTable& rows) {
                 },
             .samples = "f32[4,3,2] f32[3] f32[3] True 0.1 1e-05 | f32[4,3] None None True 0.1 0.1",
             .bad = "f32[2,3] None None False 0.1 1e-05: outside of training"});
-  rows.add(
-      {.schema = "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, "
-                 "Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, "
-                 "float eps) -> (Tensor, Tensor, Tensor)",
-       .decompose =
-           [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var, double,
-              double eps) { return saved(in_evaluation(x, weight, bias, mean, var, eps), false); },
-       .samples = "f32[4,3,2] f32[3] f32[3] f32[3] f32[3]=0.5..2 0.1 1e-05",
-       .nondifferentiable = "running_mean running_var"});
+  rows.add({.schema = "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, "
+                      "Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, "
+                      "float eps) -> (Tensor, Tensor, Tensor)",
+            .decompose =
+                [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
+                   double, double eps) {
+                  return saved(batch_norm(x, weight, bias, mean, var, false, 0, eps), false);
+                },
+            .samples = "f32[4,3,2] f32[3] f32[3] f32[3] f32[3]=0.5..2 0.1 1e-05",
+            .nondifferentiable = "running_mean running_var"});
 }
 
 // In training mean and rstd are functions of x; outside they are the running values.
@@ -201,6 +208,12 @@ LazyTensors batch_norm_back(const LazyTensor& g, const LazyTensor& x, const Opti
   if (!mean || !rstd)
     throw UserError(training ? "expected save_mean and save_invstd in training"
                              : "expected running_mean and running_var outside of training");
+  if (is_mixed(x, {weight, mean})) {
+    LazyTensors wide = batch_norm_back(to(g, DType::float32), to(x, DType::float32), weight, mean,
+                                       rstd, training, mask);
+    if (wide[0]) wide[0] = to(wide[0], x.dtype());
+    return wide;
+  }
   const Ints axes = all_but_channels(x);
   const LazyTensor scale = *per_channel(rstd, x);
   const LazyTensor normalized = (x - *per_channel(mean, x)) * scale;

@@ -27,6 +27,11 @@ static LazyTensor contiguous(const LazyTensor& x) { return apply_one("aten::cont
 static LazyTensors group_norm(const LazyTensor& x, const std::optional<LazyTensor>& weight,
                               const std::optional<LazyTensor>& bias, int64_t groups, double eps) {
   expect_groups(x, groups);
+  if (is_mixed(x, {weight, bias})) {
+    LazyTensors wide = group_norm(to(x, DType::float32), weight, bias, groups, eps);
+    wide[0] = to(wide[0], x.dtype());
+    return wide;
+  }
   const Moments m = moments(by_group(x, groups), {2}, eps);
   const LazyTensor y = reshape(m.centered * m.rstd, x.sizes());
   return {affine(y, per_channel(weight, x), per_channel(bias, x)), squeeze(m.mean, {2}),
@@ -37,6 +42,13 @@ static LazyTensors group_norm_back(const LazyTensor& g, const LazyTensor& x, con
                                    const LazyTensor& rstd, const std::optional<LazyTensor>& weight,
                                    int64_t groups, const std::vector<bool>& mask) {
   expect_groups(x, groups);
+  const std::optional<LazyTensor> saved = mean;
+  if (is_mixed(x, {weight, saved})) {
+    LazyTensors wide = group_norm_back(to(g, DType::float32), to(x, DType::float32), mean, rstd,
+                                       weight, groups, mask);
+    if (wide[0]) wide[0] = to(wide[0], x.dtype());
+    return wide;
+  }
   const LazyTensor scale = unsqueeze(rstd, 2);
   const LazyTensor normalized = (by_group(x, groups) - unsqueeze(mean, 2)) * scale;
   LazyTensors results(3);

@@ -51,8 +51,9 @@ void add_mixed_precision_rows(OperationTable& rows) {
                 [](LazyTensors gradients, LazyTensor found_inf, LazyTensor inverse) {
                   return checked_and_unscaled(gradients, found_inf, inverse);
                 },
-            .samples = "[f32[2,3],f32[4]] f32[]=0 f32[] | [f32[3]=[1,inf,2]] f32[]=0 f32[] | "
-                       "[f32[3]=[1,nan,2],f32[2]] f32[]=0 f32[]"});
+            .samples = "[f32[2,3],f32[4]] f32[]=[0] f32[] | [f32[3]=[1,inf,2]] f32[]=[0] f32[] | "
+                       "[f32[3]=[1,nan,2],f32[2]] f32[]=[0] f32[]",
+            .nondifferentiable = "self found_inf inv_scale"});
   rows.add({.schema = "aten::_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor "
                       "found_inf, float scale_growth_factor, float scale_backoff_factor, int "
                       "growth_interval) -> Tensor(a!)",
@@ -61,8 +62,10 @@ void add_mixed_precision_rows(OperationTable& rows) {
                    double backoff, int64_t interval) {
                   return updated_scale(scale, tracker, found_inf, growth, backoff, interval);
                 },
-            .samples = "f32[] i32[]<3 f32[]=0 2.0 0.5 2000 | f32[] i32[]=4 f32[]=0 2.0 0.5 5 | "
-                       "f32[] i32[]<3 f32[]=1 2.0 0.5 2000"});
+            .samples =
+                "f32[] i32[]<3 f32[]=[0] 2.0 0.5 2000 | f32[] i32[]=[4] f32[]=[0] 2.0 0.5 5 | "
+                "f32[] i32[]<3 f32[]=[1] 2.0 0.5 2000",
+            .nondifferentiable = "self found_inf"});
 }
 
 }  // namespace composit
