@@ -57,9 +57,10 @@ ErrorOfValue error_of(const at::Tensor& value, const at::Tensor& exact) {
           .largest = apart.max().item<double>() / spread};
 }
 
+// Both errors are draws of the same chance: the fewer elements there are, the more they differ.
 bool is_worse(const CheckedValue& value) {
-  constexpr double kChance = 1.1;  // the errors of both are draws of the same chance
-  return value.compiled.rms > kChance * std::hypot(value.eager.rms, value.rounding);
+  const double chance = 1.1 + 3 / std::sqrt(static_cast<double>(value.elements));
+  return value.compiled.rms > chance * std::hypot(value.eager.rms, value.rounding);
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
@@ -260,6 +261,7 @@ class CompiledChecker {
   CheckedValue measured(const at::Tensor& compiled, const at::Tensor& eager,
                         const at::Tensor& exact) const {
     CheckedValue value;
+    value.elements = exact.numel();
     value.compiled = error_of(compiled, exact);
     value.eager = error_of(eager, exact);
     value.rounding = error_of(exact.to(eager.scalar_type()), exact).rms;

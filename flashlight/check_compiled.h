@@ -48,14 +48,17 @@ struct CheckedValue {
   bool lowered = false;  // which has fewer bits than the program's
   ErrorOfValue compiled, eager;  // against float64
   double rounding = 0;           // rms of float64's value, rounded to the value's dtype
-  // The compiled error is larger than the program's own by more than one rounding and a tenth
-  // explain. Looked at where no product is lowered.
+  int64_t elements = 0;          // how many it has
+  // The compiled error is larger than the program's own by more than one rounding, a tenth, and
+  // chance (three standard deviations for so many elements) explain. Looked at where no product is
+  // lowered.
   bool worse = false;
   // What the results are off by if both sides of this product are rounded and all else is float64;
   // of the result for which that is largest. Of lowered products.
   std::optional<ErrorOfValue> alone = {};
 };
 
+// The result of check_compiled.
 struct CompiledReport {
   std::string backend;                // and its options
   std::vector<CheckedValue> values;   // worst first: by `alone`, else by compiled over eager

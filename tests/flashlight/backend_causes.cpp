@@ -10,6 +10,7 @@
 #include "composit/op/plugin.h"
 #include "flashlight/backends/devices.h"
 #include "flashlight/backends/registry.h"
+#include "flashlight/check_compiled.h"
 #include "flashlight/compile.h"
 #include "flashlight/trace.h"
 #include "tests/io/temporary_folder.h"
@@ -35,6 +36,10 @@ void device_without_code() { compile_on("*: on cuda"); }
 void draws_elsewhere() {
   compile(trace([](const at::Tensor& x) { return at::rand_like(x); }, at::ones({2})),
           {.backend = Devices{.choices = "*: on aten"}});
+}
+void checks_draws() {
+  check_compiled_flat(trace([](const at::Tensor& x) { return at::rand_like(x); }, at::ones({2})),
+                      {.backend = "mosaic"}, {at::ones({2})});
 }
 void no_programs() { composit::reference().write_program({}, "folder"); }
 
@@ -104,6 +109,9 @@ Causes with_backend_causes(Causes others) {
       {"[devices] part … on '…' draws random numbers (…): expected a device whose draws go on from "
        "those of other parts, as those of cpp and mosaic do",
        draws_elsewhere},
+      {"[check] expected a program whose values follow from its arguments, received one that draws "
+       "random numbers, of which float64 would draw others: check it in eval mode",
+       checks_draws},
       {"[reference] expected a backend that writes programs, received one that only runs graphs",
        no_programs},
       {"[wave] …: expected memory of the CPU, received memory of …", memory_elsewhere},

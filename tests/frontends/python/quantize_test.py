@@ -193,6 +193,29 @@ class QuantizeTest(unittest.TestCase):
         self.assertEqual(layer.bytes_before, 96 * 64 * 4)
         self.assertEqual(layer.bytes_after, 96 * 64 // 2 + 96 * 2 * 4)
 
+    def test_costs_alone_are_those_of_one_weight_that_is_replaced(self):
+        _, report = self.quantize(weights="int4", group=32, layers=["up.weight", "down.weight", "by_inputs"],
+                                  alone="aten")
+        with torch.no_grad():
+            before = self.model(self.tokens)
+            for layer in report.layers:
+                if layer.left:
+                    self.assertIsNone(layer.result_error)
+                    continue
+                weight = dict(self.model.named_parameters())[layer.weight]
+                kept, by_inputs = weight.clone(), layer.weight == "by_inputs"
+                _, numbers = nearest(weight.t() if by_inputs else weight, 4, 32, True)
+                weight.copy_(numbers.t() if by_inputs else numbers)
+                after = self.model(self.tokens)
+                weight.copy_(kept)
+                error = max(float((y - x).square().mean().sqrt() / x.std(correction=0)) for x, y in zip(before, after))
+                self.assertAlmostEqual(layer.result_error, error, delta=1e-3 * error)
+        text = str(report)
+        worst = max((layer for layer in report.layers if not layer.left), key=lambda layer: layer.result_error)
+        self.assertIn("alone costs results", text)
+        self.assertTrue(text.splitlines()[1].startswith(worst.weight))
+        self.assertIn(f"except {worst.weight}: results are then off by about", text)
+
     def test_outliers_of_inputs(self):
         """One input that is large: moved into the weight, less of the others is lost."""
         with torch.no_grad():
