@@ -448,9 +448,11 @@ def _adopt(module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
     """Registers `tensor` as "a.b.name" of nested modules."""
     *path, last = name.split(".")
     for part in path:
-        if not hasattr(module, part):
+        if hasattr(module, part) and part not in module._modules:
+            part += "_"  # what modules have themselves, as "forward"
+        if part not in module._modules:
             module.add_module(part, torch.nn.Module())
-        module = getattr(module, part)
+        module = module._modules[part]
     if hasattr(module, last):
         return
     if isinstance(tensor, torch.nn.Parameter):

@@ -486,5 +486,15 @@ class HostValues(CaptureTest):
                 run(-torch.ones(4, 3))
 
 
+class NamesOfParameters(CaptureTest):
+    def test_a_variable_called_as_modules_have_a_method(self):
+        forward = network()
+        captured = flashlight.trace(lambda x: forward(x), torch.randn(5, 3))
+        compiled = captured.compile("cpp")
+        self.assertIn("forward_.0.weight", dict(compiled.named_parameters()))
+        x = torch.randn(5, 3)
+        torch.testing.assert_close(compiled(x), forward(x))
+
+
 if __name__ == "__main__":
     no_looks.main()
