@@ -104,9 +104,9 @@ class Fuser {
   }
 
   // Counts how often `reading` evaluates a load of `value`. A matrix product loads each element of
-  // a side once.
+  // a side once, unless it is one of 16-bit floats, which only some backends have tiles for.
   static int64_t iterations_for(const Statement& reading, ValueId value) {
-    const auto product = contraction_of(reading);
+    const auto product = contraction_of(reading, kLeastSide, /*halves=*/true);
     if (!product) return iterations(reading);
     const auto reads_it = [&](const Expr& side) {
       const std::vector<Expr> parts = composit::parts_of({side});
@@ -115,6 +115,7 @@ class Fuser {
       });
     };
     const bool left = reads_it(product->left), right = !left && reads_it(product->right);
+    if ((left || right) && composit::is_half(reading.body[0].dtype())) return iterations(reading);
     int64_t count = 1;
     const auto times = [&](const AxisIds& axes) { count *= iterations(reading, axes); };
     times(product->batch);

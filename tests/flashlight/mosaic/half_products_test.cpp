@@ -171,6 +171,18 @@ TEST(MosaicHalfProducts, comparisons_see_rounded_numbers) {
   }
 }
 
+// A momentum, to which a gradient is added: what is read behind a sum is computed once per result.
+TEST(MosaicHalfProducts, have_their_results_added_to_what_is_computed_there) {
+  for (const DType dtype : kHalves) {
+    const LazyTensor x = given("x", {48, 35}, 1, dtype), y = given("y", {48, 40}, 1, dtype);
+    const LazyTensor sums = to(matmul(transpose(x, 0, 1), y), DType::float32);
+    // Compared by the tolerance of its dtype, to which the sums are rounded.
+    const Case one = case_of("", {to(given("m", {35, 40}) * 0.9 + sums, dtype)});
+    EXPECT_EQ(differences({one}), "");
+    EXPECT_THAT(print(plan_of(one.graph)), Not(HasSubstr("writes mul")));
+  }
+}
+
 TEST(MosaicHalfProducts, attention_is_one_kernel) {
   for (const DType dtype : kHalves) {
     const LazyTensor q = given("q", {2, 70, 32}, 1, dtype), k = given("k", {2, 90, 32}, 1, dtype);
