@@ -47,6 +47,7 @@ MOST = 4  # times as many rounds as should count
 TICKS = os.sysconf("SC_CLK_TCK")
 ENGINES = (OURS, "openvino", "onnxruntime", "torch_compile", "libtorch")
 TRAINING = (OURS, "torch_compile", "libtorch")
+CAPTURES = {}  # by engine of ours: the ending of the name of the capture that it has, if any
 
 
 class Case(NamedTuple):
@@ -195,7 +196,8 @@ def command_of(engine, case, threads, options):
     capture = FILES / case.name
     if engine.startswith(OURS):  # mosaic, or mosaic_float32 beside other formats
         products = [] if engine != OURS else options.format[1:]
-        return [options.build / "benchmarks/bench_mosaic", "--serve", capture, threads, *products]
+        ours = capture.with_name(capture.name + CAPTURES.get(engine, ""))
+        return [options.build / "benchmarks/bench_mosaic", "--serve", ours, threads, *products]
     if engine == "libtorch":
         return [options.build / "benchmarks/mosaic_eager", "--serve", case.name, threads]
     return [options.peers, HERE / "peers.py", "--serve", engine, case.model, capture, onnx_of(case), threads,

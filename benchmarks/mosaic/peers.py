@@ -3,7 +3,7 @@
     peers.py --export MODEL CAPTURE FILE.onnx          the original with the capture's weights, for the others
     peers.py --serve ENGINE MODEL CAPTURE ONNX THREADS [FORMAT]   does as benchmarks/mosaic/serve.h says
 
-All compute in float32, or in FORMAT (bf16) where they can, on tensors that stay where they are from call to call.
+All compute in float32, or in FORMAT (bf16, int8) where they can, on tensors that stay where they are from call to call.
 """
 
 import json
@@ -38,20 +38,59 @@ def named(outputs):
     return {f"output.{i}": array for i, array in enumerate(outputs)}
 
 
-def openvino(model, capture, onnx, threads):
+def quantized_by_nncf(model, capture, onnx):
+    """Weights and activations in int8, calibrated with the example."""
+    import nncf
+    import openvino as ov
+
+    kind = nncf.ModelType.TRANSFORMER if model in ("bert_base", "clip_text") else None
+    return nncf.quantize(ov.Core().read_model(onnx), nncf.Dataset([example_inputs(capture)]), subset_size=1,
+                         model_type=kind)
+
+
+def openvino(model, capture, onnx, threads, rest="f32"):
+    """`rest`: what is computed in where the format is int8, but for products of bytes."""
     import openvino as ov
 
     settings = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
-                "INFERENCE_PRECISION_HINT": FORMAT}
-    request = ov.Core().compile_model(onnx, "CPU", settings).create_infer_request()
+                "INFERENCE_PRECISION_HINT": rest if FORMAT == "int8" else FORMAT}
+    program = quantized_by_nncf(model, capture, onnx) if FORMAT == "int8" else onnx
+    request = ov.Core().compile_model(program, "CPU", settings).create_infer_request()
     for i, array in enumerate(example_inputs(capture)):
         request.set_input_tensor(i, ov.Tensor(array))
     return request.infer, lambda: named(tensor.data for tensor in request.output_tensors)
 
 
+def openvino_bf16(*arguments):
+    return openvino(*arguments, rest="bf16")
+
+
+def quantized_by_onnxruntime(capture, onnx):
+    """The same by onnxruntime's own tools: weights by channel; kept beside the model."""
+    from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+
+    import onnxruntime as ort
+
+    class Example(CalibrationDataReader):
+        def __init__(self):
+            names = [described.name for described in ort.InferenceSession(onnx).get_inputs()]
+            self.values = iter([dict(zip(names, example_inputs(capture)))])
+
+        def get_next(self):
+            return next(self.values, None)
+
+    file = Path(onnx).with_name("int8.onnx")
+    if not file.exists() or file.stat().st_mtime < Path(onnx).stat().st_mtime:
+        quantize_static(onnx, file, Example(), per_channel=True, activation_type=QuantType.QUInt8,
+                        weight_type=QuantType.QInt8, use_external_data_format=True)
+    return file
+
+
 def onnxruntime(model, capture, onnx, threads):
     import onnxruntime as ort
 
+    if FORMAT == "int8":
+        onnx = quantized_by_onnxruntime(capture, onnx)
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -129,7 +168,7 @@ def torch_compile_autotuned(*arguments):
     return torch_compile(*arguments, mode="max-autotune")
 
 
-ENGINES = {f.__name__: f for f in (openvino, onnxruntime, torch_compile, torch_compile_autotuned)}
+ENGINES = {f.__name__: f for f in (openvino, openvino_bf16, onnxruntime, torch_compile, torch_compile_autotuned)}
 
 
 def export(model, capture, onnx):

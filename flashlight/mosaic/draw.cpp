@@ -288,7 +288,7 @@ class KernelPicture {
     for (const ValueId value : results) {
       if (const auto layout = plan_.layouts.find(value);
           layout != plan_.layouts.end() && has_border(layout->second))
-        label += "\\nzeros around " + names_[value];
+        label += "\\n" + fill_name(layout->second) + " around " + names_[value];
       if (plan_.in_place.contains(value)) label += "\\nover " + names_[plan_.in_place.at(value)];
     }
     text_ += fmt::format("    k{} [label=\"{} {}\", fillcolor=\"{}\", tooltip=\"{}\"];\n", number,

@@ -52,7 +52,9 @@ class Folder {
   }
 
   std::optional<Folded> linear(const Expr& x) const {
-    if (x.kind() == ExprKind::accumulator) return Folded{};
+    const bool is_float_of_sum = x.is(Function::cast) && x[0].kind() == ExprKind::accumulator &&
+                                 composit::is_floating_point(x.dtype());
+    if (x.kind() == ExprKind::accumulator || is_float_of_sum) return Folded{};
     if (x.kind() != ExprKind::call || x.arguments().size() != 2) return std::nullopt;
     const bool left = depends(x[0]);
     if (left == depends(x[1])) return std::nullopt;

@@ -97,6 +97,20 @@ bool has_border(const Layout& layout) {
          std::any_of(layout.after.begin(), layout.after.end(), is_some);
 }
 
+bool add_border_of(const Layout& wanted, Layout& layout) {
+  if (has_border(layout) && layout.fill != wanted.fill) return false;
+  layout.fill = wanted.fill;
+  for (size_t i = 0; i < layout.before.size(); ++i) {
+    layout.before[i] = std::max(layout.before[i], wanted.before[i]);
+    layout.after[i] = std::max(layout.after[i], wanted.after[i]);
+  }
+  return true;
+}
+
+std::string fill_name(const Layout& layout) {
+  return layout.fill == 0 ? "zeros" : fmt::format("{}s", layout.fill);
+}
+
 Type physical_type(const Type& type, const Layout& layout) {
   composit::Dims sizes;
   for (const Tiling::Loop& loop : layout.tiling.loops())
@@ -110,8 +124,8 @@ std::string print(const Layout& layout, const std::string& dimensions) {
   schema.dimensions = dimensions;
   std::string text = print(schema);
   if (has_border(layout))
-    text += fmt::format(", zeros before {}, after {}", fmt::join(layout.before, " "),
-                        fmt::join(layout.after, " "));
+    text += fmt::format(", {} before {}, after {}", fill_name(layout),
+                        fmt::join(layout.before, " "), fmt::join(layout.after, " "));
   return layout.apart == 0 ? text : fmt::format("{}, {} apart", text, layout.apart);
 }
 

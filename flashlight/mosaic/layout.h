@@ -23,6 +23,7 @@ namespace flashlight::mosaic {
 struct Layout {
   Tiling tiling;                       // order and blocks of the value's elements
   std::vector<int64_t> before, after;  // zeros around them, per dimension; none of one in blocks
+  int64_t fill = 0;                    // what stands there instead of zeros: a zero point of bytes
   int64_t apart = 0;                   // elements behind the innermost loop, nobody's
   bool operator==(const Layout&) const = default;
 };
@@ -42,6 +43,11 @@ TileSchema handed_on(const Layout& layout, const std::vector<composit::Expr>& fr
 // True if the layout has zeros around the value, which a kernel has to write. Elements that only
 // fill up blocks are never read.
 bool has_border(const Layout& layout);
+// Makes the border at least as wide as that of `wanted`. False, and nothing is done, where another
+// number stands there.
+bool add_border_of(const Layout& wanted, Layout& layout);
+// "zeros", or "7s": what stands around the value.
+std::string fill_name(const Layout& layout);
 // The sizes in memory.
 composit::Type physical_type(const composit::Type& type, const Layout& layout);
 // "NCHW -> N H W C, zeros before 0 0 1 1, after 0 0 1 1, 16 apart"; `dimensions`: "NCHW".

@@ -17,6 +17,7 @@
 #include "flashlight/mosaic/copy_windows.h"
 #include "flashlight/mosaic/describe.h"
 #include "flashlight/mosaic/frozen.h"
+#include "flashlight/mosaic/integer_products.h"
 #include "flashlight/mosaic/reductions.h"
 #include "flashlight/mosaic/sides.h"
 #include "flashlight/mosaic/split_axes.h"
@@ -88,6 +89,8 @@ class Former {
       const auto one = form_.choices.find(value);
       return function != own || one == form_.choices.end() ? std::nullopt : one->second.fuse;
     };
+    program =
+        checked("integer_products", integer_products(std::move(program), is_frozen_in(program)));
     const auto refused = [is_frozen = is_frozen_in(program)](const auto& before,
                                                              const auto& after) {
       return refusal(before, after, is_frozen);

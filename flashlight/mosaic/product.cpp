@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/byte_products.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/layout.h"
 #include "flashlight/mosaic/sides.h"
@@ -115,6 +116,22 @@ bool is_plain(const Expr& side, const Expr& domain, composit::DType dtype) {
   return side.kind() == ExprKind::load && side.dtype() == dtype && !domain.defined();
 }
 
+// The dtypes of a product: what its sides are read as.
+void set_dtypes(Product& product, const std::optional<ByteProduct>& bytes, composit::DType dtype,
+                composit::DType accumulator) {
+  product.element = product.operand = bytes ? composit::DType::uint8 : dtype;
+  product.weight = bytes ? composit::DType::int8 : dtype;
+  product.accumulator = accumulator;
+  product.zero = bytes ? bytes->zero : 0;
+}
+
+// Indices of the flat loads of both sides in the body: the left one's first.
+std::pair<Expr, Expr> flat_sides(const Statement& statement, bool swapped) {
+  if (const auto bytes = byte_product_of(statement)) return {bytes->rows[0], bytes->columns[0]};
+  const Expr& body = statement.body[0];
+  return {body[swapped ? 1 : 0][0], body[swapped ? 0 : 1][0]};
+}
+
 // True if axes are neighbouring dimensions, in the same order, in both accesses.
 bool are_together(const AxisIds& axes, const Expr& side, const std::vector<Expr>& store) {
   const auto find = [&](const std::vector<Expr>& at) -> std::optional<AxisIds> {
@@ -168,9 +185,17 @@ bool pays_to_halve(const Product& product) {
 int64_t packed_terms(const Product& product, int winograd) {
   const int64_t terms = product.size(product.terms), side = winograd + 2;
   if (winograd != 0) return terms / 9 * side * side;
+  if (product.is_of_bytes()) {
+    const int64_t run = product.terms.empty() ? 1 : product.extent(product.terms.back());
+    return run == 0 ? 1 : 1 + terms / run * ((run + 3) / 4);
+  }
   if (product.terms.empty()) return whole_groups(product.weight, terms);
   const int64_t run = product.extent(product.terms.back());
   return run == 0 ? 0 : terms / run * whole_groups(product.weight, run);
+}
+
+composit::DType panel_dtype(const Product& product) {
+  return product.is_of_bytes() ? composit::DType::int32 : product.weight;
 }
 
 int64_t whole_groups(composit::DType weight, int64_t terms) {
@@ -221,17 +246,19 @@ std::optional<Product> product_of(const loops::Routine& routine, const loops::Ne
       !sides->term_limits.empty() || !sides->column_limits.empty())
     return std::nullopt;
   const composit::DType dtype = statement.body[0].dtype();
-  const auto accumulator = sum_dtype(dtype);
-  if (!accumulator || !is_plain(sides->left, sides->left_domain, dtype) ||
-      !is_plain(sides->right, sides->right_domain, dtype))
-    return std::nullopt;
+  const auto bytes = byte_product_of(statement);
+  const auto accumulator = bytes ? std::optional(dtype) : sum_dtype(dtype);
+  if (!accumulator) return std::nullopt;
   Product product;
-  product.element = product.operand = product.weight = dtype;
-  product.accumulator = *accumulator;
+  set_dtypes(product, bytes, dtype, *accumulator);
+  if (!is_plain(sides->left, sides->left_domain, product.element) ||
+      !is_plain(sides->right, sides->right_domain, product.weight))
+    return std::nullopt;
   product.depthwise = is_depthwise(*sides);
   // Packing a matrix for one row takes longer than the product.
   if (has_one_row(*sides) && !is_frozen(value_of(sides->right))) return std::nullopt;
   if (!product.depthwise) choose_rows(*sides, statement.stores[0].at, is_frozen);
+  if (bytes && !sides->left.same(bytes->rows)) return std::nullopt;
   product.left = value_of(sides->left);
   product.right = value_of(sides->right);
   product.statement = flat(routine, statement);
@@ -248,10 +275,8 @@ std::optional<Product> product_of(const loops::Routine& routine, const loops::Ne
   product.statement = loops::with_simple_indices(std::move(product.statement));
   IndexAnalysis analysis(product.statement.axes);
   const auto store = analysis.affine(product.statement.stores[0].at[0]);
-  const Expr& body = product.statement.body[0];
-  const bool swapped = !statement.body[0][0].same(sides->left);
-  const auto left_at = analysis.affine(body[swapped ? 1 : 0][0]),
-             right_at = analysis.affine(body[swapped ? 0 : 1][0]);
+  const auto [left, right] = flat_sides(product.statement, !statement.body[0][0].same(sides->left));
+  const auto left_at = analysis.affine(left), right_at = analysis.affine(right);
   if (!store || !left_at || !right_at) return std::nullopt;
   product.left_at = *left_at;
   product.right_at = *right_at;

@@ -30,9 +30,12 @@ struct Product {
   // float32 of 16-bit floats.
   composit::DType element = {}, operand = {}, weight = {}, accumulator = {};
   composit::Affine left_at, right_at;  // numbers of their elements
+  // Of bytes (byte_products.h): what is subtracted of each that is read by rows.
+  int64_t zero = 0;
   // Columns are channels that do not mix: the left side has them, too, side by side.
   bool depthwise = false;
 
+  bool is_of_bytes() const { return accumulator == composit::DType::int32; }
   bool has_one_dtype() const {
     return element == accumulator && operand == accumulator && weight == accumulator;
   }
@@ -73,8 +76,10 @@ bool pays_to_halve(const Product& product);
 
 // Terms of a panel of its packed side: those of the product, each run of them in whole groups, or,
 // where they are transformed for Winograd's algorithm by tiles of `winograd` pixels, points for
-// taps. 0: as they are.
+// taps. 0: as they are. Of bytes, words of the panel: the sum of each column, and its terms.
 int64_t packed_terms(const Product& product, int winograd);
+// The dtype of what is counted by that.
+composit::DType panel_dtype(const Product& product);
 // So many terms as groups of that dtype have room for (runtime/words.hpp).
 int64_t whole_groups(composit::DType weight, int64_t terms);
 

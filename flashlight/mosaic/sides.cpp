@@ -1,6 +1,7 @@
 #include "flashlight/mosaic/sides.h"
 
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/byte_products.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
 
@@ -49,7 +50,8 @@ bool has_one_row(const loops::Contraction& sides) {
 std::optional<loops::Contraction> sides_of(const Statement& statement) {
   auto sides = loops::contraction_of(statement, kLeastSide, /*halves=*/true);
   if (!sides) sides = depthwise_of(statement);
-  return sides ? sides : vector_times_matrix_of(statement);
+  if (!sides) sides = vector_times_matrix_of(statement);
+  return sides ? sides : byte_sides_of(statement);
 }
 
 std::optional<loops::Contraction> sides_of(const loops::Nest& nest) {

@@ -3,7 +3,7 @@
 //   if (const auto sides = sides_of(nest)) ...
 //
 // A product of matrices (loops/contraction.h), a convolution whose channels do not mix
-// (depthwise.h), or a vector times a matrix.
+// (depthwise.h), a vector times a matrix, or one of these of bytes (byte_products.h).
 #pragma once
 
 #include <optional>

@@ -6,6 +6,7 @@
 #include "composit/ir/error.h"
 #include "composit/op/affine.h"
 #include "flashlight/loops/statement.h"
+#include "flashlight/mosaic/byte_products.h"
 #include "flashlight/mosaic/copies.h"
 #include "flashlight/mosaic/depthwise.h"
 #include "flashlight/mosaic/product.h"
@@ -372,6 +373,7 @@ class Tilizer {
       if (!is_border) return std::nullopt;
     }
     Layout layout = row_major(type);
+    layout.fill = padding_of(statement);
     for (size_t i = 0; i < at.size(); ++i) {
       const composit::Range range = analysis.range(at[i]);
       layout.before[i] = std::max<int64_t>(0, -range.low);
@@ -413,12 +415,7 @@ class Tilizer {
     if (!sides || !sides->domain().defined() || !free_[value_of(sides->rows())]) return;
     const auto border = border_of(statement, *sides);
     if (!border) return;
-    const ValueId value = value_of(sides->rows());
-    Layout& layout = layout_of(value);
-    for (size_t i = 0; i < layout.before.size(); ++i) {
-      layout.before[i] = std::max(layout.before[i], border->before[i]);
-      layout.after[i] = std::max(layout.after[i], border->after[i]);
-    }
+    if (!add_border_of(*border, layout_of(value_of(sides->rows())))) return;
     statement.domain = composit::without_conjuncts(statement.domain, sides->domain());
   }
 

@@ -52,23 +52,31 @@ struct Upcoming {
   }
 };
 
-// The elements that this thread reads first of panels with this number of terms, in whole groups:
-// of the first panel, or of its own.
+namespace detail {
 template <class T>
-[[gnu::noinline]] Upcoming first_panel(const Team& team, Split split, const T* panels,
-                                       int64_t columns, int64_t terms) {
+FLASHLIGHT_INLINE Upcoming first_of_panels(const Team& team, Split split, const T* panels,
+                                           int64_t columns, int64_t terms) {
   constexpr int64_t kMost = int64_t{1} << 16;  // more would drive out what is worked on
   const int64_t size = terms * kPanel<T>;
   const Part mine = team.part((columns + kPanel<T> - 1) / kPanel<T>);
   const int64_t first = split == Split::columns ? mine.begin : 0;
   return Upcoming::of(panels + first * size, std::min(size, kMost));
 }
-// The same where there may be none: nullptr.
+}  // namespace detail
+// The elements that this thread reads first of panels with this number of terms, in whole groups:
+// of the first panel, or of its own.
+template <class T>
+[[gnu::noinline]] Upcoming first_panel(const Team& team, Split split, const T* panels,
+                                       int64_t columns, int64_t terms) {
+  return detail::first_of_panels(team, split, panels, columns, terms);
+}
+// The same where there may be none: nullptr. It needs no tiles of that type elsewhere.
 template <class T>
 Upcoming first_panel_or_none(const Team& team, int64_t by_columns, const T* panels, int64_t columns,
                              int64_t terms) {
   if (panels == nullptr) return {};
-  return first_panel(team, by_columns != 0 ? Split::columns : Split::rows, panels, columns, terms);
+  return detail::first_of_panels(team, by_columns != 0 ? Split::columns : Split::rows, panels,
+                                 columns, terms);
 }
 
 template <class T>

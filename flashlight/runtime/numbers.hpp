@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "composit/shipped/scalar_functions.h"
 #include "flashlight/runtime/functions.hpp"
@@ -66,6 +68,19 @@ FLASHLIGHT_INLINE Float<T> pow(T x, T y) {
     return detail::pow(x, y);
   else
     return std::pow(x, y);
+}
+
+// The same number as `truncated` of it as a double. What fits is told by its bits: g++ makes
+// branches of comparisons with the bounds that a program may have clamped it to, and loops with
+// branches are no vector code.
+template <class To>
+FLASHLIGHT_INLINE To truncated(float x) {
+  if constexpr (sizeof(To) < 4 || std::is_same_v<To, int32_t>) {
+    const bool fits = (detail::bit_cast<uint32_t>(x) & 0x7fffffffu) < 0x4f000000u;  // |x| < 2^31
+    return static_cast<To>(fits ? static_cast<int32_t>(x) : std::numeric_limits<int32_t>::min());
+  } else {
+    return truncated<To>(static_cast<double>(x));
+  }
 }
 
 // A number that is data of a call, which passes the bits of a double.

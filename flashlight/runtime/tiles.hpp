@@ -2,14 +2,16 @@
 // takes a while. That unit says FLASHLIGHT_TILES(float) and, if it needs them,
 // FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float, float), FLASHLIGHT_DEPTHWISE(float) and
 // FLASHLIGHT_ATTENTION(float, float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
-// FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16), or for weights of integers
-// FLASHLIGHT_COMPRESSED_PANELS(4, fl::float16, false) and FLASHLIGHT_COMPRESSED_TILES(float, float).
-// All others define FLASHLIGHT_TILES_ELSEWHERE before they include this.
+// FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16), for weights of integers
+// FLASHLIGHT_COMPRESSED_PANELS(4, fl::float16, false) and FLASHLIGHT_COMPRESSED_TILES(float, float),
+// for bytes FLASHLIGHT_BYTES(int32_t). All others define FLASHLIGHT_TILES_ELSEWHERE before they
+// include this.
 #pragma once
 
 #include "flashlight/runtime/attention.hpp"
 #include "flashlight/runtime/border.hpp"
 #include "flashlight/runtime/compressed.hpp"
+#include "flashlight/runtime/bytes.hpp"
 #include "flashlight/runtime/contraction.hpp"
 #include "flashlight/runtime/depthwise.hpp"
 #include "flashlight/runtime/microkernel.hpp"
@@ -64,7 +66,17 @@
   KIND template void fl::attend<T, E, fl::NoBias>(const Attention<T>&, const E*, const E*, \
                                                   const E*, E*, int64_t, int64_t, const NoBias&)
 
+// Products of bytes, summed in T.
+#define FLASHLIGHT_DECLARE_BYTES(KIND, T)                                                          \
+  KIND template fl::detail::MultiplyBytes fl::detail::byte_multiplication<T>(int rows,             \
+                                                                             int vectors);         \
+  KIND template void fl::contract_bytes<T>(const Team&, const Contraction<T>&, T, BaseOf<uint8_t>, \
+                                           const T*, FinishOf<T>);                                 \
+  KIND template fl::Upcoming fl::first_panel<T>(const Team&, Split, const T*, int64_t, int64_t);   \
+  KIND template void fl::pack_bytes<T>(const Team&, const Packing&, const int8_t*, T*)
+
 #if defined(FLASHLIGHT_TILES_ELSEWHERE)
+FLASHLIGHT_DECLARE_BYTES(extern, int32_t);
 FLASHLIGHT_DECLARE_TILES(extern, float);
 FLASHLIGHT_DECLARE_TILES(extern, double);
 FLASHLIGHT_DECLARE_TILES_OF(extern, float, fl::float16, fl::float16);
@@ -107,6 +119,7 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::bfloat16);
 #define FLASHLIGHT_COMPRESSED_PANELS(BITS, SCALE, OFFSETS) \
   FLASHLIGHT_DECLARE_COMPRESSED_PANELS(, BITS, SCALE, OFFSETS)
 #define FLASHLIGHT_COMPRESSED_TILES(E, O) FLASHLIGHT_DECLARE_COMPRESSED_TILES(, E, O)
+#define FLASHLIGHT_BYTES(T) FLASHLIGHT_DECLARE_BYTES(, T)
 #define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T, E) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T, E)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)

@@ -12,8 +12,9 @@ struct BorderForm {
     return {data_of<Border>(kernel).value};
   }
 
-  static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names& names) {
-    return "zeros around " + names[data_of<Border>(kernel).value];
+  static std::string loops(const Plan& plan, const Kernel& kernel, const KernelForm::Names& names) {
+    const ValueId value = data_of<Border>(kernel).value;
+    return fill_name(plan.layouts.at(value)) + " around " + names[value];
   }
 
   static KernelText write(const Plan& plan, const Kernel& kernel) {
@@ -34,11 +35,13 @@ struct BorderForm {
       for (const int64_t one : numbers) text += (text.empty() ? "" : ", ") + text::open_number(one);
       return "{" + text + "}";
     };
-    return {.name = fmt::format("fl::clear_border<{}>", axes.size()),
-            .values = {value},
-            .by_pointer = true,
-            .first = "team",
-            .last = {list(sizes), list(before), list(after)}};
+    KernelText text = {.name = fmt::format("fl::clear_border<{}>", axes.size()),
+                       .values = {value},
+                       .by_pointer = true,
+                       .first = "team",
+                       .last = {list(sizes), list(before), list(after)}};
+    if (layout.fill != 0) text.last.push_back(std::to_string(layout.fill));
+    return text;
   }
 };
 

@@ -44,7 +44,7 @@ struct PackForm {
   static KernelText write(const Plan& plan, const Kernel& kernel) {
     const auto& data = data_of<PackData>(kernel);
     const Product& product = data.product;
-    const std::string type = text::type_name(product.weight);
+    const std::string type = text::type_name(panel_dtype(product));
     FlatWriter flat(plan);
     flat.reserve(kProductWords);
     flat.add(product.right, "x");
@@ -55,12 +55,13 @@ struct PackForm {
     text::Code indices = flat.decoded(product, product.batch, "b", "b");
     const std::string from = flat.address(product.right, product.right_at, product.batch),
                       pack = data.pixels > 0 ? fmt::format("fl::pack_winograd<{}>", data.pixels)
-                                             : "fl::pack_panels<" + type + ">";
+                             : product.is_of_bytes() ? "fl::pack_bytes<" + type + ">"
+                                                     : "fl::pack_panels<" + type + ">";
     if (product.batch.empty()) {
       body +=
           text::call(pack, {"team", "kPacking", from, data.factor ? "panels, factors" : "panels"});
     } else {
-      const std::string panels = fmt::format("panels + b * fl::packed_size<{}>(kPacking)", type);
+      const std::string panels = "panels + b * " + panel_size_of(product);
       indices += text::call(pack, {"fl::Team::solo()", "kPacking", from, panels});
       body += in_batches(product, indices);
     }

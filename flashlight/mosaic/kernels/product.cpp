@@ -64,7 +64,8 @@ struct DirectForm {
     const Product& product = product_of(kernel);
     const bool fetches = product.batch.empty();
     ProductWriter writer(plan, kernel);
-    const text::Code body = writer.contraction("contract", fetches);
+    const text::Code body =
+        writer.contraction(product.is_of_bytes() ? "contract_bytes" : "contract", fetches);
     return writer.text(product.terms.size() > 1 ? "convolution" : "product", body, fetches);
   }
   static bool applies(const Product& product, bool) { return !product.depthwise; }
@@ -139,6 +140,10 @@ std::string sum_type(const Product& product) { return text::type_name(product.ac
 
 void add_tiles(const Product& product, Units& units) {
   const std::string type = sum_type(product);
+  if (product.is_of_bytes()) {
+    units["tiles_bytes"].insert("FLASHLIGHT_BYTES(" + type + ");\n");
+    return;
+  }
   units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
   if (product.has_one_dtype()) return;
   auto& unit = units[fmt::format("tiles_{}", composit::name(product.weight))];

@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "composit/op/affine.h"
+#include "flashlight/mosaic/byte_products.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/open_numbers.h"
 
@@ -13,8 +15,8 @@ using text::Code;
 using text::open_number;
 
 const std::vector<std::string> kProductWords = {
-    "team", "outer", "inner", "rows", "column", "columns", "sums",   "r",
-    "c",    "b",     "i",     "j",    "of",     "batches", "kTerms", "next"};
+    "team", "outer", "inner", "rows", "column",  "columns", "sums", "r",      "c",
+    "b",    "i",     "j",     "of",   "batches", "kTerms",  "next", "numbers"};
 
 AxisIds without_last(AxisIds axes) {
   if (!axes.empty()) axes.pop_back();
@@ -38,6 +40,11 @@ std::string packing_of(const Product& product) {
   }
   const int64_t stride = product.columns ? product.right_at.coefficients[*product.columns] : 0;
   return "{{" + terms + "}, " + pair(product.column_count(), stride) + "}";
+}
+
+std::string panel_size_of(const Product& product) {
+  if (product.is_of_bytes()) return "fl::packed_words(kPacking)";
+  return fmt::format("fl::packed_size<{}>(kPacking)", text::type_name(product.weight));
 }
 
 Code in_batches(const Product& product, const Code& body) {
@@ -121,9 +128,7 @@ std::string ProductWriter::shape(bool fetches) const {
 }
 
 std::string ProductWriter::panels() const {
-  return "panels" + (product_.batch.empty() ? ""
-                                            : fmt::format(" + b * fl::packed_size<{}>(kPacking)",
-                                                          text::type_name(product_.weight)));
+  return "panels" + (product_.batch.empty() ? "" : " + b * " + panel_size_of(product_));
 }
 
 Code ProductWriter::over_batches(const Code& call) {
@@ -143,7 +148,8 @@ text::Lambda ProductWriter::finish(const std::string& outer, const AxisIds& oute
 
 Code ProductWriter::contraction(const std::string& function, bool fetches) {
   std::string types = type_;
-  if (!product_.has_one_dtype()) types += ", " + text::type_name(product_.element);
+  const bool names_element = !product_.has_one_dtype() && !product_.is_of_bytes();
+  if (names_element) types += ", " + text::type_name(product_.element);
   if (product_.operand != product_.element) types += ", " + text::type_name(product_.operand);
   return contraction("fl::" + function + "<" + types + ">", panels(), fetches);
 }
@@ -158,14 +164,50 @@ Code ProductWriter::contraction(const std::string& callee, const std::string& pa
   around.insert(around.end(), outer.begin(), outer.end());
   base += text::returned(flat_.address(product_.left, product_.left_at, around));
   const std::string unused = outer.empty() ? "int64_t" : "int64_t outer";
-  code += text::call({.function = callee,
-                      .arguments = {product_.batch.empty() ? "team" : "fl::Team::solo()", "of",
-                                    text::Lambda{.head = "[&](" + unused + ")", .body = base},
-                                    panels, finish(unused, outer)},
-                      .lambdas_apart = true});
+  text::Call call = {.function = callee,
+                     .arguments = {product_.batch.empty() ? "team" : "fl::Team::solo()", "of"},
+                     .lambdas_apart = true};
+  if (product_.is_of_bytes()) call.arguments.emplace_back(text::open_int(product_.zero));
+  call.arguments.emplace_back(text::Lambda{.head = "[&](" + unused + ")", .body = base});
+  call.arguments.emplace_back(panels);
+  call.arguments.emplace_back(finish(unused, outer));
+  code += text::call(call);
   Code body = offsets();
   body += product_.batch.empty() ? code : over_batches(code);
   return body;
+}
+
+// True if the result's columns are bytes that lie side by side.
+bool ProductWriter::stores_bytes() const {
+  const composit::Store& store = product_.statement.stores[0];
+  const composit::DType dtype = plan_.routine.values[value_of(store)].type.dtype;
+  if ((dtype != composit::DType::int8 && dtype != composit::DType::uint8) || !product_.columns)
+    return false;
+  composit::IndexAnalysis analysis(product_.statement.axes);
+  const auto at = analysis.affine(store.at[0]);
+  return at && at->coefficients[*product_.columns] == 1;
+}
+
+// Bytes of a row, first as int32: a loop in which types differ in length takes shorter vectors.
+Code ProductWriter::bytes_of_row(const text::Leaves& leaves, const std::string& columns) {
+  const composit::Store& store = product_.statement.stores[0];
+  const composit::DType dtype = plan_.routine.values[value_of(store)].type.dtype;
+  const Expr value = with_low_byte(composit::cast(store.value, dtype));
+  text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
+  text.plan({value});
+  Code one = text::assignment("const int64_t j", "column + c");
+  one += text.locals(value);
+  one += text::assignment("numbers[c]", text.text(value));
+  Code code = text::statement("int32_t numbers[fl::kPanel<" + type_ + ">];");
+  code += text::statement("FLASHLIGHT_INDEPENDENT_ROUNDS");
+  code += text::braced(text::For{"int", "c", "0", columns}, one);
+  text::Leaves first = leaves;
+  first.axes[*product_.columns] = "column";
+  text::ExpressionWriter index(first, product_.statement.axes, flat_.taken());
+  code += text::call(
+      "fl::store_bytes",
+      {"numbers", columns, flat_.name(value_of(store)) + " + " + index.text(store.at[0])});
+  return code;
 }
 
 // The body that stores the sums of a tile.
@@ -177,15 +219,20 @@ Code ProductWriter::finish_body(const AxisIds& outer) {
   leaves.accumulators = {{"sums", {"r", "c"}}};
   const composit::Store& store = product_.statement.stores[0];
   const Expr value = composit::cast(store.value, plan_.routine.values[value_of(store)].type.dtype);
+  const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
+  Code row;
+  if (!product_.rows.empty()) row += text::assignment("const int64_t i", "inner + r");
+  if (stores_bytes()) {
+    row += bytes_of_row(leaves, columns);
+    code += text::braced(text::For{"int", "r", "0", "rows"}, row);
+    return code;
+  }
   text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
   text.plan({store.at[0], value});
   Code one = text::assignment("const int64_t j", "column + c");
   one += text.locals(store.at[0]);
   one += text.locals(value);
   one += text.assign({flat_.name(value_of(store)), {text.text(store.at[0])}}, value);
-  Code row;
-  if (!product_.rows.empty()) row += text::assignment("const int64_t i", "inner + r");
-  const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
   // No other columns are read where one is written.
   row += text::statement("FLASHLIGHT_INDEPENDENT_ROUNDS");
   row += text::braced(text::For{"int", "c", "0", columns}, one);

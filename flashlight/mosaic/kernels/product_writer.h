@@ -36,6 +36,8 @@ class ProductWriter {
   text::Code over_batches(const text::Code& call);
   bool has_whole_panels() const { return product_.column_count() % 32 == 0; }
   text::Code finish_body(const AxisIds& outer);
+  bool stores_bytes() const;
+  text::Code bytes_of_row(const text::Leaves& leaves, const std::string& columns);
 
   const Plan& plan_;
   const Kernel& kernel_;
@@ -49,6 +51,8 @@ class ProductWriter {
 extern const std::vector<std::string> kProductWords;
 // fl::Packing of its right side.
 std::string packing_of(const Product& product);
+// "fl::packed_size<float>(kPacking)": the elements of the panels of one product of a batch.
+std::string panel_size_of(const Product& product);
 // `body` for each batch that a thread has.
 text::Code in_batches(const Product& product, const text::Code& body);
 // All axes but the innermost.

@@ -34,11 +34,11 @@ std::string packing_key(const Product& product) {
 
 void Products::add(StepId step, Product product) {
   const bool known = is_frozen_(product.right);
-  if (auto weight = known ? compressed(product) : std::nullopt)
+  if (auto weight = known && !product.is_of_bytes() ? compressed(product) : std::nullopt)
     return add_compressed(step, std::move(product), std::move(*weight));
-  const std::optional<ValueId> factor = known && product.batch.empty() && product.has_one_dtype()
-                                            ? fold_factor(product)
-                                            : std::nullopt;
+  const bool folds =
+      known && product.batch.empty() && (product.has_one_dtype() || product.is_of_bytes());
+  const std::optional<ValueId> factor = folds ? fold_factor(product) : std::nullopt;
   if (is_rounded(product, known)) product.operand = product.weight = composit::DType::bfloat16;
   const ProductForm& form = form_of(product, known);
   const bool plain = form.pixels > 0 && has_large_weights(product, form.pixels);
@@ -207,8 +207,9 @@ ValueId Products::add_prepared(loops::Statement statement, size_t value, composi
 
 // ---- the packed side ----------------------------------------------------------------------------
 
-// Folds the factor of each column into the packed weights. Returns the value that holds the
-// factors.
+// Folds what each column is multiplied with into its packed weights, and what is added to it into
+// one number. Returns the value that holds the factors. Weights that are bytes stay: then sums are
+// multiplied, and there is no such value.
 std::optional<ValueId> Products::fold_factor(Product& product) {
   const auto folded = fold(product, [&](ValueId value) {
     return is_frozen_(value) && plan_.routine.values[value].type.rank() == 1;
@@ -218,13 +219,16 @@ std::optional<ValueId> Products::fold_factor(Product& product) {
                 offset = add_column_value(product, folded->offset, "offset");
   composit::Store& store = product.statement.stores[0];
   const composit::DType dtype = folded->scaled.dtype();
-  const composit::Expr sum =
-      composit::Expr::accumulator(0, dtype) +
-      composit::Expr::load(offset, dtype, {composit::Expr::axis(*product.columns)});
+  const auto of_column = [&](ValueId value) {
+    return composit::Expr::load(value, dtype, {composit::Expr::axis(*product.columns)});
+  };
+  composit::Expr sum = composit::cast(composit::Expr::accumulator(0, product.accumulator), dtype);
+  if (product.is_of_bytes()) sum = sum * of_column(factor);
+  sum = sum + of_column(offset);
   store.value = composit::replace(store.value, [&](const composit::Expr& part) {
     return part.same(folded->scaled) ? sum : composit::Expr();
   });
-  return factor;
+  return product.is_of_bytes() ? std::nullopt : std::optional(factor);
 }
 
 // A prepared value with a number per column.
@@ -254,7 +258,7 @@ ValueId Products::add_panels(const Product& product, int pixels) {
   const composit::Dims sizes = {product.size(product.batch), columns, packed_terms(product, pixels),
                                 kMostColumns};
   plan_.frozen.push_back(false);
-  return routine.values.add({composit::tensor_type(product.weight, sizes),
+  return routine.values.add({composit::tensor_type(panel_dtype(product), sizes),
                              loops::Role::temporary,
                              routine.values[product.right].name + ".panels",
                              {}});

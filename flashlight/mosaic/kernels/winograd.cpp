@@ -66,7 +66,7 @@ struct WinogradForm {
   }
 
   static bool applies(const Product& product, bool known) {
-    return known && product.element == product.operand && is_3x3(product);
+    return known && !product.is_of_bytes() && product.element == product.operand && is_3x3(product);
   }
   static bool by_columns(const Plan&, const ProductData& data) {
     return data.product.size(data.product.rows) < kFewPixels;

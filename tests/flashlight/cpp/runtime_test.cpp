@@ -207,6 +207,21 @@ TEST(RuntimeIntegers, AreTruncatedLikeConversionsOfTheProcessor) {
   EXPECT_EQ(fl::truncated<int64_t>(0x1p63), INT64_MIN);
   EXPECT_EQ(fl::truncated<int32_t>(3e9), INT32_MIN);
   EXPECT_EQ(fl::truncated<int8_t>(300.7), 44);
+  // Of floats as of doubles, of every size and sign.
+  for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 40'503) {
+    const auto x = fl::detail::bit_cast<float>(static_cast<uint32_t>(bits));
+    const double wide = x;
+    ASSERT_EQ(fl::truncated<int8_t>(x), fl::truncated<int8_t>(wide)) << x;
+    ASSERT_EQ(fl::truncated<uint8_t>(x), fl::truncated<uint8_t>(wide)) << x;
+    ASSERT_EQ(fl::truncated<int16_t>(x), fl::truncated<int16_t>(wide)) << x;
+    ASSERT_EQ(fl::truncated<int32_t>(x), fl::truncated<int32_t>(wide)) << x;
+    ASSERT_EQ(fl::truncated<uint32_t>(x), fl::truncated<uint32_t>(wide)) << x;
+    ASSERT_EQ(fl::truncated<int64_t>(x), fl::truncated<int64_t>(wide)) << x;
+    ASSERT_EQ(fl::truncated<uint64_t>(x), fl::truncated<uint64_t>(wide)) << x;
+  }
+  EXPECT_EQ(fl::truncated<int32_t>(-0x1p31f), INT32_MIN);
+  EXPECT_EQ(fl::truncated<int32_t>(std::nextafter(-0x1p31f, -INFINITY)), INT32_MIN);
+  EXPECT_EQ(fl::truncated<int32_t>(std::nextafter(0x1p31f, 0.0f)), 2147483520);
   EXPECT_EQ(fl::truncated<uint64_t>(0x1.8p63), uint64_t{3} << 62);
 }
 

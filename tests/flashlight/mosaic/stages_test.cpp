@@ -3,10 +3,12 @@
 
 #include <random>
 
+#include "composit/ops/native.h"
 #include "flashlight/loops/interpret.h"
 #include "flashlight/loops/program_text.h"
 #include "flashlight/loops/verify.h"
 #include "flashlight/mosaic/copy_windows.h"
+#include "flashlight/mosaic/integer_products.h"
 #include "flashlight/mosaic/reductions.h"
 #include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/split_phases.h"
@@ -21,14 +23,15 @@ using loops::Program;
 
 std::vector<Array> random_inputs(const Program& program) {
   std::mt19937_64 random(1);
-  std::uniform_real_distribution<float> number(-1, 1);
+  std::uniform_real_distribution<double> number(-1, 1);
   const loops::Routine& function = program.functions.back();
   std::vector<Array> inputs;
   for (const ValueId input : function.inputs) {
     const composit::Type& type = function.values[input].type;
-    std::vector<float> numbers(static_cast<size_t>(type.numel()));
-    for (float& one : numbers) one = number(random);
-    inputs.push_back(Array::copy_of(type, numbers.data()));
+    const double scale = composit::is_floating_point(type.dtype) ? 1 : 120;
+    std::vector<double> numbers(static_cast<size_t>(type.numel()));
+    for (double& one : numbers) one = scale * number(random);
+    inputs.push_back(composit::array_of(type, numbers));
   }
   return inputs;
 }
@@ -167,6 +170,91 @@ end
           s0 += x0[p, c, k] * x1[o, p]
         }
         y0[o, c, k] = s0
+      }
+    }
+end
+)");
+}
+
+// The sum is one of whole numbers, and what it is multiplied with goes behind it; padding is the
+// zero point. What made floats of the bytes has no readers any more.
+TEST(IntegerProducts, AConvolutionOfWhatIsQuantized) {
+  expect_after(
+      [](Program program) {
+        return integer_products(std::move(program), [](ValueId value) { return value < 3; });
+      },
+      R"(function "f" {inputs=[0, 1, 2, 3], results=[7]}
+  %0: int8[8, 8, 3] = weight "w" {}
+  %1: float32[8] = weight "scales" {}
+  %2: float32[8] = weight "b" {}
+  %3: float32[8, 24] = argument "x" {}
+  %4: int8[8, 24] = temporary "q" {}
+  %5: float32[8, 24] = temporary "x_of_q" {}
+  %6: float32[8, 8, 3] = temporary "w_of_q" {}
+  %7: float32[8, 24] = result "y" {}
+  nest %3 to %4 {operation="quantize"}
+    loops(x0: float32[8, 24]) -> (y0: int8[8, 24]) {
+      for c < 8, i < 24 {
+        y0[c, i] = max(min(round(x0[c, i] * 100) + 5, 127), -128)
+      }
+    }
+  nest %4 to %5 {operation="dequantize"}
+    loops(x0: int8[8, 24]) -> (y0: float32[8, 24]) {
+      for c < 8, i < 24 {
+        y0[c, i] = (float32(x0[c, i]) - 5) * 0.01
+      }
+    }
+  nest %0 %1 to %6 {operation="dequantize"}
+    loops(x0: int8[8, 8, 3], x1: float32[8]) -> (y0: float32[8, 8, 3]) {
+      for o < 8, c < 8, k < 3 {
+        y0[o, c, k] = float32(x0[o, c, k]) * x1[o]
+      }
+    }
+  nest %5 %6 %2 to %7 {operation="aten::convolution"}
+    loops(x0: float32[8, 24], x1: float32[8, 8, 3], x2: float32[8]) -> (y0: float32[8, 24]) {
+      for o < 8, i < 24 {
+        var s0: float32 = 0
+        reduce c < 8, k < 3 {
+          where i + k - 1 >= 0 && i + k - 1 < 24
+          s0 += x0[c, i + k - 1] * x1[o, c, k]
+        }
+        y0[o, i] = s0 + x2[o]
+      }
+    }
+end
+)",
+      R"(function "f" {inputs=[0, 1, 2, 3], results=[7]}
+  %0: int8[8, 8, 3] = weight "w" {}
+  %1: float32[8] = weight "scales" {}
+  %2: float32[8] = weight "b" {}
+  %3: float32[8, 24] = argument "x" {}
+  %4: int8[8, 24] = temporary "q" {}
+  %5: float32[8, 24] = temporary "x_of_q" {}
+  %6: float32[8, 8, 3] = temporary "w_of_q" {}
+  %7: float32[8, 24] = result "y" {}
+  %8: uint8[8, 24] = temporary "q" {}
+  nest %3 to %4 {operation="quantize"}
+    loops(x0: float32[8, 24]) -> (y0: int8[8, 24]) {
+      for c < 8, i < 24 {
+        y0[c, i] = max(min(round(x0[c, i] * 100) + 5, 127), -128)
+      }
+    }
+  nest %4 to %8 {operation="quantize"}
+    loops(x0: int8[8, 24]) -> (y0: uint8[8, 24]) {
+      for i0 < 8, i1 < 24 {
+        y0[i0, i1] = uint8(x0[i0, i1]) ^ 128
+      }
+    }
+  nest %8 %0 %1 %2 to %7 {operation="aten::convolution"}
+    loops(x0: uint8[8, 24], x1: int8[8, 8, 3], x2: float32[8], x3: float32[8]) -> (y0: float32[8, 24]) {
+      for o < 8, i < 24 {
+        var s0: int32 = 0
+        reduce c < 8, k < 3 {
+          let t0 = i + k - 1
+          where t0 >= 0 && t0 < 24
+          s0 += (int32(x0[c, t0]) - 133) * int32(x1[o, c, k])
+        }
+        y0[o, i] = float32(s0) * (0.01 * x2[o]) + x3[o]
       }
     }
 end
