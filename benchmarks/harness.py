@@ -18,6 +18,27 @@ def environment(folder: Path, requirements: Path) -> Path:
     return python
 
 
+def add_packages(python: Path, requirements: Path) -> dict:
+    """Adds packages to an environment, one by one: why those that cannot be installed are missing, by name.
+
+    What has to be built from sources is built for this CPU.
+    """
+    missing = {}
+    for line in requirements.read_text().splitlines():
+        name, _, version = line.partition("==")
+        if not version:
+            continue
+        has = f"import importlib.metadata, sys; sys.exit(importlib.metadata.version({name!r}) != {version!r})"
+        if subprocess.run([python, "-c", has], stderr=subprocess.DEVNULL).returncode == 0:
+            continue
+        print(f"installing {line}", file=sys.stderr)
+        done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", line],
+                              stdout=sys.stderr, stderr=subprocess.PIPE, text=True)
+        if done.returncode != 0:
+            missing[name] = "".join(done.stderr.strip().splitlines()[-1:])
+    return missing
+
+
 class Requirements:
     """Prints whether each is reached, and keeps what is missed."""
 

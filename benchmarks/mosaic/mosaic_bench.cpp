@@ -104,10 +104,19 @@ class Calls {
   }
   void run() {
     compiled_->run(from_, to_, &generator_);
-    for (const Copied& one : copied_) std::memcpy(one.state, one.value, one.bytes);
+    copy();
+  }
+  fl::Profile profile() {
+    fl::Profile profile = compiled_->profile(from_, to_, &generator_);
+    copy();
+    return profile;
   }
 
  private:
+  void copy() {
+    for (const Copied& one : copied_) std::memcpy(one.state, one.value, one.bytes);
+  }
+
   const Compiled& compiled_;
   struct Copied {
     void* state;
@@ -220,21 +229,17 @@ void measure_kernels(const std::string& folder, int threads) {
   constexpr int kCalls = 15;
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
-  const Compiled compiled =
-      flashlight::mosaic::backend()
-          .compile(capture.graph,
-                   {.name = "model", .options = {{"threads", threads}}, .may_prepare = true})
-          ->prepare(values.weights);
-  std::vector<Array> results = compiled(values.inputs);
-  std::vector<composit::InputBuffer> from;
-  for (const Array& input : values.inputs)
-    from.emplace_back(input.defined() ? input.data() : nullptr);
-  std::vector<composit::Buffer> to;
-  for (const Array& result : results) to.emplace_back(const_cast<std::byte*>(result.data()));
+  const Compiled compiled = flashlight::mosaic::backend()
+                                .compile(capture.graph, {.name = "model",
+                                                         .options = {{"threads", threads}},
+                                                         .may_prepare = true,
+                                                         .may_update = true})
+                                ->prepare(values.weights);
+  Calls calls(capture.graph, compiled, values.inputs);
 
   nlohmann::json kernels, machine = {json_of(benchmarks::look_at_machine(threads))};
   for (int call = 0; call < kCalls; ++call) {
-    const fl::Profile profile = compiled->profile(from, to, nullptr);
+    const fl::Profile profile = calls.profile();
     for (size_t i = 0; i < profile.size(); ++i) {
       nlohmann::json& kernel = kernels[i];
       if (call == 0)

@@ -220,12 +220,16 @@ std::vector<Buffer> buffers_of(const Plan& plan) {
 
 void plan_buffers(Plan& plan) {
   find_homes(plan);
-  for (auto* list : {&plan.prepare, &plan.run})
-    for (Kernel& kernel : *list)
-      if (kernel.form == &kLoops) set_homes(plan, kernel);
-  add_scratch(plan);
+  const auto for_loops = [&plan](const auto& visit) {
+    for (auto* list : {&plan.prepare, &plan.run})
+      for (Kernel& kernel : *list)
+        if (kernel.form == &kLoops) visit(plan, kernel);
+  };
+  for_loops(set_homes);
   find_in_place(plan);
   find_updates(plan);
+  for_loops(drop_needless);
+  add_scratch(plan);
   place_values(plan);
   check_buffers(plan);
 }

@@ -41,11 +41,16 @@ void add_places(const std::vector<loops::Item>& items, std::vector<size_t>& path
 
 class Loops {
  public:
-  Loops(const loops::Routine& routine, const loops::Schedule& schedule, ValueId result,
-        ValueId operand)
-      : routine_(routine), schedule_(schedule), result_(result), operand_(operand) {
+  Loops(const loops::Routine& routine, const loops::Schedule& schedule, const StepIds& needless,
+        ValueId result, ValueId operand)
+      : routine_(routine),
+        schedule_(schedule),
+        keeps_(!needless.empty()),
+        result_(result),
+        operand_(operand) {
     std::vector<size_t> path;
     add_places(schedule_.items, path, places_);
+    std::erase_if(places_, [&](const Place& one) { return loops::contains(needless, one.step); });
   }
 
   bool run() const {
@@ -55,7 +60,9 @@ class Loops {
       if (loops::contains(loops::writes(step(i)), result_)) writers.push_back(i);
       if (loops::contains(loops::reads(step(i)), operand_)) readers.push_back(i);
     }
+    if (keeps_ && readers.empty()) return true;
     if (writers.size() != 1 || statement(writers[0]) == nullptr) return false;
+    if (keeps_ && readers != writers) return false;  // other loops are shared then
     return writes_at_once(writers[0]) &&
            std::all_of(readers.begin(), readers.end(), [&](size_t reader) {
              return reader == writers[0] ? reads_before_it_writes(reader)
@@ -110,11 +117,40 @@ class Loops {
 
   const loops::Routine& routine_;
   const loops::Schedule& schedule_;
+  const bool keeps_;  // what no step writes
   const ValueId result_, operand_;
   std::vector<Place> places_;  // in the order of the text
 };
 
+// True if the nest writes all of `operand` to the same places of `result`, and does nothing else.
+bool copies(const loops::Routine& routine, const loops::Step& step, ValueId result,
+            ValueId operand) {
+  const auto* nest = std::get_if<loops::Nest>(&step);
+  if (nest == nullptr || nest->statement.stores.size() != 1) return false;
+  const Statement& one = nest->statement;
+  if (one.stores[0].add || one.domain.defined() || !one.init.empty()) return false;
+  const Expr& value = one.stores[0].value;
+  // Dimensions of one element have no axis.
+  return loops::writes(step) == ValueIds{result} && value.kind() == ExprKind::load &&
+         value.number() == operand && reads_own_place(one, one.stores[0], operand) &&
+         loops::iterations(one) == routine.values[result].type.numel();
+}
+
 }  // namespace
+
+StepIds needless_steps(const loops::Routine& routine, const StepIds& steps, ValueId result,
+                       ValueId operand) {
+  const auto copy = std::find_if(steps.begin(), steps.end(), [&](StepId step) {
+    return copies(routine, routine.steps[step], result, operand);
+  });
+  if (copy == steps.end()) return {};
+  StepIds needless;
+  for (auto step = steps.begin(); step <= copy; ++step) {
+    if (loops::contains(loops::reads(routine.steps[*step]), result)) return {};
+    if (loops::writes(routine.steps[*step]) == ValueIds{result}) needless.push_back(*step);
+  }
+  return needless.size() == steps.size() ? StepIds() : needless;
+}
 
 bool reads_own_place(const Statement& statement, const composit::Store& store, ValueId value) {
   const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
@@ -127,8 +163,8 @@ bool reads_own_place(const Statement& statement, const composit::Store& store, V
 }
 
 bool loops_may_overwrite(const loops::Routine& routine, const loops::Schedule& schedule,
-                         ValueId result, ValueId operand) {
-  return Loops(routine, schedule, result, operand).run();
+                         const StepIds& needless, ValueId result, ValueId operand) {
+  return Loops(routine, schedule, needless, result, operand).run();
 }
 
 bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result, ValueId operand) {

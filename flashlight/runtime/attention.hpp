@@ -29,6 +29,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "flashlight/runtime/few_queries.hpp"
 #include "flashlight/runtime/lanes.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
@@ -158,8 +159,14 @@ class KeyBlock {
 
   // Elements of two values side by side. Without a second one (`to_next` is 0), that one is zeros.
   void join(const Element* from, int64_t to_next, Element* to) const {
-    FLASHLIGHT_INDEPENDENT_ROUNDS
-    for (int64_t j = 0; j < of_.value_width; ++j) {
+    constexpr int64_t kLanes = Vectors<uint32_t>::kLanes;
+    int64_t j = 0;
+    for (; j + kLanes <= of_.value_width; j += kLanes) {
+      Vector<uint32_t> pair = load_bits(from + j);
+      if (to_next != 0) pair |= load_bits(from + j + to_next) << 16;
+      std::memcpy(static_cast<void*>(to + 2 * j), &pair, sizeof pair);
+    }
+    for (; j < of_.value_width; ++j) {
       to[2 * j].bits = from[j].bits;
       to[2 * j + 1].bits = to_next != 0 ? from[j + to_next].bits : uint16_t{0};
     }
@@ -362,6 +369,24 @@ class QueryBlock {
 template <class T, class Element = T, class Bias = NoBias>
 void attend(const Attention<T>& of, const Element* q, const Element* k, const Element* v,
             Element* result, int64_t first_query, int64_t last_query, const Bias& bias = Bias()) {
+  if constexpr (!std::is_same_v<Bias, Causal>) {
+    using Few = detail::FewQueries<T, Element>;
+    if (Few::fit(of)) {
+      const int64_t count = last_query - first_query;
+      const auto add_bias = [&]([[maybe_unused]] auto* scores, [[maybe_unused]] int64_t first,
+                                [[maybe_unused]] int64_t keys) {
+        if constexpr (!std::is_same_v<Bias, NoBias>)
+          for (int64_t i = 0; i < count; ++i)
+            for (int64_t j = 0; j < keys; ++j)
+              scores[i][j] += static_cast<T>(bias(first_query + i, first + j)) *
+                              static_cast<T>(detail::kLog2OfE);
+      };
+      Few(of, count, detail::aligned_scratch<T, 8>(Few::memory(of)))
+          .attend(q + first_query * of.query_stride, k, v, result + first_query * of.result_stride,
+                  add_bias);
+      return;
+    }
+  }
   using Block = detail::QueryBlock<T, Element>;
   Block block(of, detail::aligned_scratch<T, 8>(Block::memory(of)));
   for (int64_t first = first_query; first < last_query; first += kPanel<T>) {

@@ -83,6 +83,10 @@ FLASHLIGHT_INLINE void add_products(Vector<float>& sum, const Group<bfloat16>& l
       : "+v"(sum)
       : "v"(right), "m"(*reinterpret_cast<const Word*>(&left)));
 }
+// Pairs of both sides, lane by lane.
+FLASHLIGHT_INLINE void add_pairs(Vector<float>& sum, Vector<float> left, Vector<float> right) {
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(left), "vm"(right));
+}
 #endif
 
 // to[i] = from[i], rounded to nearest, ties to even. Subnormal numbers may become 0.

@@ -77,10 +77,15 @@ struct LoopsForm {
     return flops;
   }
 
-  static bool may_overwrite(const Plan&, const Kernel& kernel, ValueId result, ValueId operand) {
+  static bool may_overwrite(const Plan& plan, const Kernel& kernel, ValueId result,
+                            ValueId operand) {
     const auto& data = data_of<LoopsData>(kernel);
-    return loops_may_overwrite(data.of.routine, data.scheduled.schedule, data.of.numbers.at(result),
-                               data.of.numbers.at(operand));
+    const StepIds needless = needless_steps(plan.routine, kernel.steps, result, operand);
+    StepIds own;  // the same, by number in the kernel
+    for (size_t i = 0; i < kernel.steps.size(); ++i)
+      if (loops::contains(needless, kernel.steps[i])) own.push_back(StepId(i));
+    return loops_may_overwrite(data.of.routine, data.scheduled.schedule, own,
+                               data.of.numbers.at(result), data.of.numbers.at(operand));
   }
 
   static KernelText write(const Plan& plan, const Kernel& kernel) {
@@ -145,6 +150,20 @@ Kernel loops_kernel(const loops::Routine& routine, StepIds steps, bool alone,
     schedule = loops::schedule_of(own);
   }
   return {.form = &kLoops, .steps = std::move(steps), .data = data, .split = split, .ends = ends};
+}
+
+void drop_needless(const Plan& plan, Kernel& kernel) {
+  StepIds needless;
+  for (const ValueId result : data_of<LoopsData>(kernel).of.results)
+    if (const auto operand = plan.in_place.find(result); operand != plan.in_place.end())
+      for (const StepId step : needless_steps(plan.routine, kernel.steps, result, operand->second))
+        needless.push_back(step);
+  if (needless.empty()) return;
+  StepIds left;
+  for (const StepId step : kernel.steps)
+    if (!loops::contains(needless, step)) left.push_back(step);
+  kernel = loops_kernel(plan.routine, left, /*alone=*/kernel.split.parts == 0, kernel.ends);
+  set_homes(plan, kernel);
 }
 
 void set_homes(const Plan& plan, Kernel& kernel) {

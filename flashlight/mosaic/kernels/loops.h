@@ -21,4 +21,7 @@ Kernel loops_kernel(const loops::Routine& routine, StepIds steps, bool alone,
 // A kernel of a plan whose values have got their homes: what is memory are its results.
 void set_homes(const Plan& plan, Kernel& kernel);
 
+// Leaves out what is needless where results are written over operands: in_place.h.
+void drop_needless(const Plan& plan, Kernel& kernel);
+
 }  // namespace flashlight::mosaic

@@ -24,6 +24,7 @@ using test::given;
 using test::linear;
 using test::weight;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Optional;
 
 struct Update {
@@ -115,6 +116,43 @@ TEST(MosaicUpdates, of_what_is_written_in_parts) {
                                              {softmax(linear(x, "w", 24), 1), 0, index, rows}),
                                    "v", 9)})}),
       "");
+}
+
+// What a program writes in part, as a cache: no other element is touched.
+TEST(MosaicUpdates, of_what_is_written_in_part) {
+  const LazyTensor cache = given("cache", {1, 3, 40, 8}), x = given("x", {3, 24}),
+                   row = given("row", {1, 3, 1, 8});
+  const auto with_row = [&](const LazyTensor& whole, const LazyTensor& part) {
+    return apply_one("aten::slice_scatter", {whole, part, 2, 7, 8, 1});
+  };
+  const LazyTensor next = with_row(cache, reshape(linear(x, "w", 8), {1, 3, 1, 8})),
+                   read = sum(square(slice(next, 2, 0, 8)), {2});
+  const std::vector<Case> cases = {updating("and read", {read}, {{cache, next}}),
+                                   updating("alone", {}, {{cache, with_row(cache, row)}})};
+  for (const Case& one : cases) {
+    EXPECT_EQ(updates(one), 1) << one.text;
+    EXPECT_THAT(print(planned(one)), Not(HasSubstr("for 40"))) << one.text;
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
+// Somebody else of the kernel reads all of the old value, or what is written is read before.
+TEST(MosaicUpdates, not_of_what_is_written_in_part_and_read_whole) {
+  const LazyTensor cache = given("cache", {3, 40, 8}), row = given("row", {3, 1, 8});
+  const LazyTensor next = apply_one("aten::slice_scatter", {cache, row, 1, 7, 8, 1});
+  const std::vector<Case> cases = {
+      updating("the old value", {cache * 2.0 + next}, {{cache, next}}),
+      updating("its own row", {},
+               {{cache, apply_one("aten::slice_scatter",
+                                  {cache, slice(cache, 1, 7, 8) * 2.0 + row, 1, 7, 8, 1})}}),
+      updating("another row", {},
+               {{cache, apply_one("aten::slice_scatter",
+                                  {cache, slice(cache, 1, 8, 9) + row, 1, 7, 8, 1})}}),
+      updating("rows across", {},
+               {{cache, apply_one("aten::slice_scatter",
+                                  {cache, flip(slice(cache, 1, 6, 9), {1}), 1, 6, 9, 1})}}),
+  };
+  EXPECT_EQ(differences(cases), "");
 }
 
 // A call that refuses its data has written nothing of the caller's, whatever comes first.
