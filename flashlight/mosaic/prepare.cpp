@@ -58,7 +58,7 @@ bool is_frozen(const Preparing& of, size_t place) {
 }
 
 // The value of a weight: a constant, or by input of the graph.
-Array value_of(const Preparing& of, size_t place, const std::vector<Array>& weights) {
+Array weight_value(const Preparing& of, size_t place, const std::vector<Array>& weights) {
   const size_t input = of.source.weights[place];
   if (!is_frozen(of, place)) return of.source.constants[place];
   if (input >= weights.size() || !weights[input].defined())
@@ -83,7 +83,7 @@ Prepared prepare(const Preparing& of, const std::vector<Array>& weights,
   std::vector<Array> kept;  // until the end of preparation
   std::vector<const void*> pointers;
   for (size_t i = 0; i < of.source.weights.size(); ++i) {
-    kept.push_back(value_of(of, i, weights));
+    kept.push_back(weight_value(of, i, weights));
     pointers.push_back(kept.back().defined() ? kept.back().data() : nullptr);
     keep(of, i, kept.back(), prepared);
   }

@@ -61,8 +61,8 @@ FLASHLIGHT_INLINE Vector larger(Vector x, Vector y) {
   return y > x ? y : x;
 }
 
-// The keys and values of a block of them, as tiles read them, and weights as tiles read those: where
-// they lie if they are of type T.
+// The keys and values of a block of them, as tiles read them, and weights as tiles read those:
+// where they lie if they are of type T.
 template <class T, class Element>
 class KeyBlock {
  public:

@@ -3,11 +3,11 @@
 //
 //   if (FewQueries<float, bfloat16>::fit(of)) ...
 //
-// What takes time is to read keys and values, each once. Elements of a key are the lanes of vectors,
-// since queries are too few to be. A query's products with as many keys as there are lanes are added
-// up across lanes together, so that scores have neighbouring keys in lanes; results have a value's
-// elements in lanes. Of bfloat16, scores are sums of products of pairs where an instruction has those;
-// weights stay in T.
+// What takes time is to read keys and values, each once. Elements of a key are the lanes of
+// vectors, since queries are too few to be. A query's products with as many keys as there are lanes
+// are added up across lanes together, so that scores have neighbouring keys in lanes; results have a
+// value's elements in lanes. Of bfloat16, scores are sums of products of pairs where an instruction
+// has those; weights stay in T.
 #pragma once
 
 #include <algorithm>
@@ -69,8 +69,8 @@ class FewQueries {
         queries_(results_ + kMost * of.value_width),
         keys_(queries_ + kMost * of.width) {}
 
-  // `bias(scores, first key, keys)` adds to scores[query][key] of a block of keys, which are in units
-  // of log(2).
+  // `bias(scores, first key, keys)` adds to scores[query][key] of a block of keys, which are in
+  // units of log(2).
   template <class Bias>
   void attend(const Element* q, const Element* k, const Element* v, Element* result,
               const Bias& bias) {

@@ -26,7 +26,7 @@ int quantize(const QuantizeArguments& arguments, std::ostream& out) {
       {.weights = {.bits = bits_of(arguments.weights),
                    .group = arguments.group,
                    .symmetric = !arguments.asymmetric,
-                    .scales = composit::scales_dtype(arguments.scales)},
+                   .scales = composit::scales_dtype(arguments.scales)},
        .activations = composit::activations_from_name(arguments.activations),
        .method = composit::quantize_method(arguments.method),
        .layers = arguments.layers,
