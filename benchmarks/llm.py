@@ -6,7 +6,7 @@
 Models have the sizes of TinyLlama 1.1B and Qwen2.5 0.5B (benchmarks/llm/models.py) and random weights. Calls are one
 token at position 0, 512 or 2000, that of 8 sequences at 512, and a prompt of 512 tokens. Formats are those of weights:
 llama.cpp's int8 is its q8_0, int4 its q4_0; OpenVINO's are those of nncf, torch.compile's those of torchao; int4 has
-groups of 32. Ours is what mosaic makes of a capture of the Python step, in f32 and bf16.
+groups of 32. Ours is what mosaic makes of a capture of the Python step, quantized by `quantize` for int8 and int4.
 
 Each engine is a process, which takes its turn in each round while the others are stopped. A table per call: least and
 median milliseconds, tokens per second by the least, and what a call has to read (weights, scales included, and cache)
@@ -70,8 +70,6 @@ class Contest:
 
     def command(self, engine):
         if engine == OURS:
-            if self.format not in ("f32", "bf16"):
-                raise Failed(f"no capture of the step in {self.format} yet")
             return [self.options.build / "benchmarks/bench_mosaic", "--serve", self.capture(), self.options.threads]
         format = GGUF[self.format] if engine == "llama_cpp" else self.format
         return [self.options.peers, HERE / "peers.py", engine, self.model, format, *CALLS[self.call],

@@ -136,6 +136,30 @@ TEST(MosaicUpdates, of_what_is_written_in_part) {
   EXPECT_EQ(differences(cases), "");
 }
 
+// A call whose data is refused has written nothing: an index is checked before. One that was
+// checked before may be used again.
+TEST(MosaicUpdates, behind_checks_of_indices) {
+  constexpr int64_t kRows = 70, kWidth = 257;
+  const LazyTensor table = given("table", {9, kWidth}), x = given("x", {kRows, kWidth});
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < kRows; ++i) numbers.push_back(static_cast<double>(i * i % 9));
+  const LazyTensor index =
+      LazyTensor(constant(array_of(tensor_type(DType::int64, {kRows}), numbers)));
+  const LazyTensor rows = apply_one("aten::index_select", {table, 0, index});
+  const auto next = [&](const LazyTensor& from) { return linear(from, "w", kWidth); };
+  const LazyTensor before = next(x + rows), other = next(x),
+                   guarded = next(where(x > 0.0, rows, x));
+  const Case again = updating("again", {linear(before, "v", kWidth) + rows}, {{x, before}});
+  EXPECT_EQ(updates(again), 1);
+  const std::vector<Case> cases = {
+      again,
+      updating("for the first time", {linear(other, "v", kWidth) + rows}, {{x, other}}),
+      updating("where it was not always", {linear(guarded, "v", kWidth) + rows}, {{x, guarded}}),
+  };
+  for (size_t i = 1; i < cases.size(); ++i) EXPECT_EQ(updates(cases[i]), 0) << cases[i].text;
+  EXPECT_EQ(differences(cases), "");
+}
+
 // Somebody else of the kernel reads all of the old value, or what is written is read before.
 TEST(MosaicUpdates, not_of_what_is_written_in_part_and_read_whole) {
   const LazyTensor cache = given("cache", {3, 40, 8}), row = given("row", {3, 1, 8});
