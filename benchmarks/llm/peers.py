@@ -90,10 +90,10 @@ def torch_compile(job):
     model = models.Step(job.configuration(), job.batch, job.position, job.tokens)
     model = model if job.format == "f32" else model.bfloat16()
     if job.format in ("int8", "int4"):
-        from torchao.quantization import Int4WeightOnlyConfig, Int8WeightOnlyConfig, quantize_
+        from torchao.prototype.quantization.int4.inference_workflow import PrototypeInt4WeightOnlyConfig
+        from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
-        quantize_(model, Int8WeightOnlyConfig() if job.format == "int8" else Int4WeightOnlyConfig(
-            group_size=32, int4_packing_format="opaque"))
+        quantize_(model, Int8WeightOnlyConfig() if job.format == "int8" else PrototypeInt4WeightOnlyConfig(32))
     compiled = torch.compile(model, dynamic=False)
     tokens = torch.full((job.batch, job.tokens), 7)
 
