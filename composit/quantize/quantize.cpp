@@ -44,6 +44,9 @@ class Quantizer {
   }
 
   Quantized run() {
+    if (options_.all_readers && options_.activations != Activations::calibrated)
+      throw UserError("[quantize] all readers: expected calibrated activations, received " +
+                      std::string(name(options_.activations)));
     collect();
     for (size_t i = 0; i < selection_.chosen.size(); ++i) add(i);
     measure_layers();
@@ -113,6 +116,7 @@ class Quantizer {
     if (!layer.is_convolution || options_.activations == Activations::calibrated)
       change.activations = options_.activations;
     if (options_.activations == Activations::calibrated) add_steps(layer, inputs, change);
+    change.all_readers = options_.all_readers;
     return change;
   }
   // One for each product, from the range of what it multiplies in the examples.

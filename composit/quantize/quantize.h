@@ -73,7 +73,10 @@ DType scales_dtype(std::string_view name);
 struct QuantizeOptions {
   WeightFormat weights = {};                         // see above
   Activations activations = Activations::unchanged;  // of linear layers
-  QuantizeMethod method = QuantizeMethod::nearest;   // all but `nearest` need examples
+  // Of calibrated inputs: all who read what a layer reads, as the sum of a residual does, read the
+  // rounded numbers, so that memory need not hold others. Results get less exact by that.
+  bool all_readers = false;
+  QuantizeMethod method = QuantizeMethod::nearest;  // all but `nearest` need examples
   // Names of weights, where `*` stands for any text: those to quantize (all, if empty), less those
   // to leave.
   std::vector<std::string> layers = {}, except = {};

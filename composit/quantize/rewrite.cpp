@@ -1,6 +1,8 @@
 #include "composit/quantize/rewrite.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "composit/ir/error.h"
@@ -113,8 +115,12 @@ class Rewriter {
       : capture_(capture) {
     for (const auto& [layer, change] : changes) {
       weights_.insert(layer->weight.node.get(), &change);
-      for (const Product& product : layer->products)
+      for (const Product& product : layer->products) {
         products_[product.node.get()] = {&change, product.x};
+        if (!change.all_readers || change.stored.divisors) continue;
+        const LazyTensor& x = product.node->operands()[product.x];
+        rounded_.try_emplace({x.node.get(), x.index}, change.steps.at(product.node.get()));
+      }
     }
   }
 
@@ -155,11 +161,36 @@ class Rewriter {
       return Replacement{{placed_weight(**change, node)}};
     }
     const auto product = products_.find(&node);
-    if (product == products_.end()) return std::nullopt;
+    if (product == products_.end()) return reader(node, now);
     NodeSpec spec = copy_of(node, now);
     const auto [change, x] = product->second;
     set_operand(spec, x, factor(*change, node, now[x]));
     return replace_by(std::move(spec).make_node());
+  }
+
+  // A node that reads what a layer reads, and is to read it rounded.
+  std::optional<Replacement> reader(const Node& node, const LazyTensors& now) {
+    std::optional<NodeSpec> spec;
+    for (size_t i = 0; i < node.operands().size(); ++i) {
+      const LazyTensor& old = node.operands()[i];
+      if (!old) continue;
+      const auto step = rounded_.find({old.node.get(), old.index});
+      if (step == rounded_.end()) continue;
+      if (!spec) spec = copy_of(node, now);
+      set_operand(*spec, i, placed(node, now[i], [&](const LazyTensor& x) {
+        return through_step(x, step->second);
+      }));
+    }
+    if (!spec) return std::nullopt;
+    return replace_by(std::move(*spec).make_node());
+  }
+
+  // What `make` makes of x, where the node is.
+  LazyTensor placed(const Node& node, const LazyTensor& x,
+                    const std::function<LazyTensor(const LazyTensor&)>& make) {
+    const LazyTensor block = input("x", x.type(), InputKind::block);
+    const Graph body({.inputs = {block}, .outputs = {make(block)}});
+    return inlined(body, {x}, [&](NodeSpec& spec) { spec.place = node.place(); })[0];
   }
 
   // Nodes take the place of what they stand for, so that effects keep their order.
@@ -209,6 +240,7 @@ class Rewriter {
   FlatMap<const Node*, const LayerChange*> weights_;
   std::map<const Node*, Factor> products_;
   std::map<const LayerChange*, LazyTensors> inputs_;
+  std::map<std::pair<const Node*, uint32_t>, Step> rounded_;  // by value: for all who read it
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ struct LayerChange {
   StoredWeight stored;
   Activations activations = Activations::unchanged;
   std::map<const Node*, Step> steps = {};  // calibrated: by product
+  bool all_readers = false;                // calibrated: others who read the same get it rounded
 };
 
 // What the product `node` gets in place of x.

@@ -103,11 +103,29 @@ class Fuser {
     return count;
   }
 
+  // True if each term of a reduction loads `value`, or whether there is one depends on it.
+  static bool is_read_by_terms(const Statement& reading, ValueId value) {
+    std::vector<Expr> roots = reading.body;
+    roots.insert(roots.end(), reading.combine.begin(), reading.combine.end());
+    if (reading.domain.defined()) roots.push_back(reading.domain);
+    const std::vector<Expr> parts = composit::parts_of(roots);
+    return std::any_of(parts.begin(), parts.end(), [&](const Expr& part) {
+      return part.kind() == ExprKind::load && part.number() == value;
+    });
+  }
+  // Counts how often results are stored.
+  static int64_t results(const Statement& reading) {
+    int64_t count = 1;
+    for (const composit::Axis& axis : reading.axes)
+      if (axis.kind != composit::AxisKind::reduction) count *= axis.extent;
+    return count;
+  }
+
   // Counts how often `reading` evaluates a load of `value`. A matrix product loads each element of
   // a side once, unless it is one of 16-bit floats, which only some backends have tiles for.
   static int64_t iterations_for(const Statement& reading, ValueId value) {
     const auto product = contraction_of(reading, kLeastSide, /*halves=*/true);
-    if (!product) return iterations(reading);
+    if (!product) return is_read_by_terms(reading, value) ? iterations(reading) : results(reading);
     const auto reads_it = [&](const Expr& side) {
       const std::vector<Expr> parts = composit::parts_of({side});
       return std::any_of(parts.begin(), parts.end(), [&](const Expr& part) {

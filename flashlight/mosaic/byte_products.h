@@ -14,6 +14,10 @@
 
 namespace flashlight::mosaic {
 
+inline bool is_byte(composit::DType dtype) {
+  return dtype == composit::DType::int8 || dtype == composit::DType::uint8;
+}
+
 // The body of a sum: both loads, and what is subtracted of each element of the first.
 struct ByteProduct {
   composit::Expr rows, columns;  // of uint8, of int8

@@ -24,8 +24,6 @@ constexpr int64_t kMostTerms = ((int64_t{1} << 31) - 1) / (255 * 128);
 // An int8 is a uint8 less this.
 constexpr int64_t kShift = 128;
 
-bool is_byte(DType dtype) { return dtype == DType::int8 || dtype == DType::uint8; }
-
 // (load - zero) * factor.
 struct Scaled {
   Expr load;         // of bytes
@@ -56,10 +54,60 @@ class IntegerProducts {
       steps.push_back(now ? loops::Step(std::move(*now)) : routine_.steps[i]);
     }
     routine_.steps = std::move(steps);
-    if (has_changed) drop_unread();
+    if (!has_changed) return;
+    read_unsigned();
+    drop_unread();
   }
 
  private:
+  // Who else reads an int8 of which a uint8 is made reads that: where the int8 is computed element
+  // by element, it need not be in memory then.
+  void read_unsigned() {
+    Table<StepId, loops::Step> steps;
+    for (loops::Step& step : routine_.steps) {
+      auto* nest = std::get_if<loops::Nest>(&step);
+      if (nest == nullptr) {
+        steps.push_back(std::move(step));
+        continue;
+      }
+      const ValueId written = value_of(nest->statement.stores[0]);
+      if (is_shift(written)) continue;  // it stands behind what it reads
+      nest->statement = loops::replaced(std::move(nest->statement), [&](const Expr& part) {
+        if (const Expr same = simpler(part); same.defined()) return same;
+        const bool is_load = part.kind() == ExprKind::load;
+        const auto shift = is_load ? shifts_.find(value_of(part)) : shifts_.end();
+        return shift == shifts_.end() ? Expr() : as_signed(unsigned_.at(shift->first), part);
+      });
+      const auto shift = shifts_.find(written);
+      steps.push_back(std::move(step));
+      if (shift != shifts_.end()) steps.push_back(std::move(shift->second));
+    }
+    routine_.steps = std::move(steps);
+  }
+  bool is_shift(ValueId value) const {
+    return std::any_of(shifts_.begin(), shifts_.end(),
+                       [&](const auto& one) { return unsigned_.at(one.first) == value; });
+  }
+  // A shifted byte in a dtype that has more numbers, without a byte in between; and less a further
+  // whole number, both at once: exact, since all are small.
+  static Expr simpler(const Expr& x) {
+    if (x.is(Function::cast) && holds_bytes(x.dtype()) && x[0].is(Function::cast) &&
+        x[0].dtype() == DType::int8 && x[0][0].is(Function::bitwise_xor) &&
+        x[0][0][0].kind() == ExprKind::load && composit::is_literal(x[0][0][1], kShift))
+      return composit::cast(x[0][0][0], x.dtype()) - Expr::literal(kShift, x.dtype());
+    const bool is_twice = x.is(Function::sub) && x[0].is(Function::sub) &&
+                          x[0][0].is(Function::cast) && is_byte(x[0][0][0].dtype());
+    const auto a = is_twice ? whole_literal(x[0][1]) : std::nullopt,
+               b = a ? whole_literal(x[1]) : std::nullopt;
+    if (!b || std::abs(*a) > 255 || std::abs(*b) > 255) return {};
+    return *a + *b == 0 ? x[0][0] : x[0][0] - composit::cast(Expr(*a + *b), x.dtype());
+  }
+  static Expr as_signed(ValueId bytes, const Expr& load) {
+    const Expr byte = Expr::load(bytes, DType::uint8, load.arguments());
+    return composit::cast(composit::bitwise_xor(byte, Expr::literal(kShift, DType::uint8)),
+                          DType::int8);
+  }
+
   // What made floats of the bytes has no readers any more, and would count as one of them.
   void drop_unread() {
     std::vector<bool> read(routine_.values.size(), false);
@@ -242,7 +290,10 @@ class IntegerProducts {
     const Expr moved = composit::bitwise_xor(byte, Expr::literal(kShift, DType::uint8));
     nest.statement.stores.push_back({known->second, at, moved});
     nest.statement = loops::simplified(std::move(nest.statement));
-    before.push_back(std::move(nest));
+    if (is_elementwise(value))
+      shifts_.emplace(value, std::move(nest));
+    else
+      before.push_back(std::move(nest));
     return known->second;
   }
 
@@ -276,13 +327,18 @@ class IntegerProducts {
            dtype == DType::float32 || dtype == DType::float64;
   }
 
+  // True for a value that one step computes element by element.
+  bool is_elementwise(ValueId value) const {
+    if (routine_.values[value].role != loops::Role::temporary || writers_[value].size() != 1)
+      return false;
+    const auto* nest = std::get_if<loops::Nest>(&routine_.steps[writers_[value][0]]);
+    return nest != nullptr && loops::is_elementwise(nest->statement);
+  }
   // What a load of a value that is computed element by element loads; absent for others.
   Expr definition(const Expr& load) const {
     const ValueId value = value_of(load);
-    if (routine_.values[value].role != loops::Role::temporary || writers_[value].size() != 1)
-      return {};
+    if (!is_elementwise(value)) return {};
     const auto* nest = std::get_if<loops::Nest>(&routine_.steps[writers_[value][0]]);
-    if (nest == nullptr || !loops::is_elementwise(nest->statement)) return {};
     const composit::Store& store = nest->statement.stores[0];
     const AxisIds axes = *loops::axes_of_dimensions(store.at);
     return composit::replace(composit::cast(store.value, load.dtype()), [&](const Expr& leaf) {
@@ -300,9 +356,11 @@ class IntegerProducts {
   }
 
   // The whole number that a zero point is; nothing where it is not known to be one, or no byte.
-  std::optional<int64_t> number(Expr x) const {
+  std::optional<int64_t> number(const Expr& x) const {
     if (!x.defined()) return 0;
-    x = resolved(x);
+    return whole_literal(resolved(x));
+  }
+  static std::optional<int64_t> whole_literal(const Expr& x) {
     if (x.kind() != ExprKind::literal) return std::nullopt;
     const auto* whole = std::get_if<int64_t>(&x.value());
     const auto* real = std::get_if<double>(&x.value());
@@ -316,6 +374,7 @@ class IntegerProducts {
   const std::function<bool(ValueId)>& is_frozen_;
   Table<ValueId, StepIds> writers_;
   std::map<ValueId, ValueId> unsigned_;
+  std::map<ValueId, loops::Nest> shifts_;  // what makes those of values computed by elements
 };
 
 }  // namespace

@@ -76,6 +76,7 @@ struct QuantizeArguments : BackendArguments {  // who runs the example
   bool asymmetric = false;
   std::string scales = "float32";
   std::string activations = "unchanged", method = "nearest";  // composit::QuantizeOptions
+  bool all_readers = false;
   std::vector<std::string> layers, except;
   std::optional<double> max_error;
   bool unmeasured = false;

@@ -123,6 +123,9 @@ CLI::App* add_quantize(CLI::App& app, cli::QuantizeArguments& arguments) {
   command->add_option("--activations", arguments.activations,
                       "by_token: inputs of layers as int8 with a scale per row; calibrated: with\n"
                       "one scale, from the example; unchanged, which is the default");
+  command->add_flag("--all-readers", arguments.all_readers,
+                    "of calibrated inputs: all who read what a layer reads, as the sum of a\n"
+                    "residual does, read the rounded numbers");
   command->add_option("--method", arguments.method,
                       "nearest, which is the default; gptq, awq or smooth, by the example");
   command->add_option("--layers", arguments.layers, "weights to quantize, as in 'encoder.*'");

@@ -28,6 +28,7 @@ int quantize(const QuantizeArguments& arguments, std::ostream& out) {
                    .symmetric = !arguments.asymmetric,
                    .scales = composit::scales_dtype(arguments.scales)},
        .activations = composit::activations_from_name(arguments.activations),
+       .all_readers = arguments.all_readers,
        .method = composit::quantize_method(arguments.method),
        .layers = arguments.layers,
        .except = arguments.except,

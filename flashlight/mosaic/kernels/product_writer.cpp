@@ -2,6 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <cmath>
+#include <unordered_map>
+
 #include "composit/op/affine.h"
 #include "flashlight/mosaic/byte_products.h"
 #include "flashlight/text/literal.h"
@@ -15,8 +18,8 @@ using text::Code;
 using text::open_number;
 
 const std::vector<std::string> kProductWords = {
-    "team", "outer", "inner", "rows", "column",  "columns", "sums", "r",      "c",
-    "b",    "i",     "j",     "of",   "batches", "kTerms",  "next", "numbers"};
+    "team", "outer", "inner", "rows",    "column", "columns", "sums",    "r",     "c",      "b",
+    "i",    "j",     "of",    "batches", "kTerms", "next",    "numbers", "bytes", "bytes_2"};
 
 AxisIds without_last(AxisIds axes) {
   if (!axes.empty()) axes.pop_back();
@@ -177,36 +180,119 @@ Code ProductWriter::contraction(const std::string& callee, const std::string& pa
   return body;
 }
 
+// True if elements at this place, column by column, lie side by side.
+bool ProductWriter::follows_columns(const Expr& place) const {
+  if (!product_.columns) return false;
+  composit::IndexAnalysis analysis(product_.statement.axes);
+  const auto at = analysis.affine(place);
+  return at && at->coefficients[*product_.columns] == 1;
+}
 // True if the result's columns are bytes that lie side by side.
 bool ProductWriter::stores_bytes() const {
   const composit::Store& store = product_.statement.stores[0];
   const composit::DType dtype = plan_.routine.values[value_of(store)].type.dtype;
-  if ((dtype != composit::DType::int8 && dtype != composit::DType::uint8) || !product_.columns)
-    return false;
-  composit::IndexAnalysis analysis(product_.statement.axes);
-  const auto at = analysis.affine(store.at[0]);
-  return at && at->coefficients[*product_.columns] == 1;
+  return is_byte(dtype) && follows_columns(store.at[0]);
 }
 
+// Bytes of a row that are read and cast, first as int32, for the same reason as in bytes_of_row:
+// `value` with those in their place, which `leaves` has as accumulators.
+Expr ProductWriter::with_loaded_bytes(const Expr& value, const std::string& columns,
+                                      text::Leaves& leaves, Code& code) {
+  static const std::vector<std::string> kNames = {"bytes", "bytes_2"};  // of kProductWords
+  text::Leaves first = leaves;
+  if (product_.columns) first.axes[*product_.columns] = "column";
+  std::unordered_map<composit::Hash, Expr> loaded;
+  return composit::replace(value, [&](const Expr& part) {
+    if (!part.is(composit::Function::cast) || part[0].kind() != ExprKind::load ||
+        !is_byte(part[0].dtype()) || is_byte(part.dtype()) || !follows_columns(part[0][0]))
+      return Expr();
+    Expr& numbers = loaded[part[0].hash()];
+    if (!numbers.defined()) {  // for the first time
+      const size_t place = leaves.accumulators.size();
+      if (place > kNames.size()) return Expr();
+      const std::string name = kNames[place - 1];
+      numbers = Expr::accumulator(place, composit::DType::int32);
+      leaves.accumulators.push_back({name, {"c"}});
+      text::ExpressionWriter index(first, product_.statement.axes, flat_.taken());
+      code += text::statement("int32_t " + name + "[fl::kPanel<" + type_ + ">];");
+      code += text::call(
+          "fl::load_bytes",
+          {flat_.name(value_of(part[0])) + " + " + index.text(part[0][0]), columns, name});
+    }
+    return composit::cast(numbers, part.dtype());
+  });
+}
+
+namespace {
+
+// What a cast to int32 cuts to a whole number; absent for what is no such cast of a float32.
+Expr cut_float(const Expr& x) {
+  const bool is_cut = x.is(composit::Function::cast) && x.dtype() == composit::DType::int32 &&
+                      x[0].dtype() == composit::DType::float32;
+  return is_cut ? x[0] : Expr();
+}
+
+// x between two numbers; infinite ones where x is not clamped.
+struct Clamped {
+  Expr x;
+  float low = -INFINITY, high = INFINITY;
+};
+// `low` and `high` are those of `y < low ? low : y` or `y > high ? high : y`.
+Clamped clamped_by(const Expr& x) {
+  Clamped result = {x};
+  const auto take = [&](composit::Function compares, float& bound) {
+    const Expr& y = result.x;
+    if (!y.is(composit::Function::select) || !y[0].is(compares) || !y[0][0].same(y[2]) ||
+        !y[0][1].same(y[1]) || y[1].kind() != ExprKind::literal)
+      return;
+    const auto* number = std::get_if<double>(&y[1].value());
+    if (number == nullptr) return;
+    bound = static_cast<float>(*number);
+    result.x = Expr(y[2]);
+  };
+  take(composit::Function::gt, result.high);
+  take(composit::Function::lt, result.low);
+  return result;
+}
+
+}  // namespace
+
 // Bytes of a row, first as int32: a loop in which types differ in length takes shorter vectors.
-Code ProductWriter::bytes_of_row(const text::Leaves& leaves, const std::string& columns) {
+Code ProductWriter::bytes_of_row(const text::Leaves& leaves, const Expr& stored,
+                                 const std::string& columns) {
   const composit::Store& store = product_.statement.stores[0];
-  const composit::DType dtype = plan_.routine.values[value_of(store)].type.dtype;
-  const Expr value = with_low_byte(composit::cast(store.value, dtype));
+  Expr value = with_low_byte(stored);
+  // Floats are cut, and flip their highest bit, where they are stored: g++ would join what clamps
+  // them with what a cast does to those that are too large.
+  int64_t flips = 0;
+  if (value.is(composit::Function::bitwise_xor) && value[1].kind() == ExprKind::literal &&
+      cut_float(value[0]).defined()) {
+    flips = std::get<int64_t>(value[1].value());
+    value = value[0];
+  }
+  const Expr cut = cut_float(value);
+  const Clamped clamped = cut.defined() ? clamped_by(cut) : Clamped();
+  if (cut.defined()) value = clamped.x;
   text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
   text.plan({value});
   Code one = text::assignment("const int64_t j", "column + c");
   one += text.locals(value);
   one += text::assignment("numbers[c]", text.text(value));
-  Code code = text::statement("int32_t numbers[fl::kPanel<" + type_ + ">];");
+  Code code = text::statement((cut.defined() ? "float" : "int32_t") +
+                              (" numbers[fl::kPanel<" + type_ + ">];"));
   code += text::statement("FLASHLIGHT_INDEPENDENT_ROUNDS");
   code += text::braced(text::For{"int", "c", "0", columns}, one);
   text::Leaves first = leaves;
   first.axes[*product_.columns] = "column";
   text::ExpressionWriter index(first, product_.statement.axes, flat_.taken());
-  code += text::call(
-      "fl::store_bytes",
-      {"numbers", columns, flat_.name(value_of(store)) + " + " + index.text(store.at[0])});
+  std::vector<std::string> arguments = {"numbers"};
+  if (clamped.x.defined())
+    for (const float bound : {clamped.low, clamped.high})
+      arguments.push_back(text::literal(double{bound}, composit::DType::float32));
+  arguments.push_back(columns);
+  arguments.push_back(flat_.name(value_of(store)) + " + " + index.text(store.at[0]));
+  code += text::call(cut.defined() ? fmt::format("fl::store_bytes<{}>", flips) : "fl::store_bytes",
+                     arguments);
   return code;
 }
 
@@ -218,12 +304,13 @@ Code ProductWriter::finish_body(const AxisIds& outer) {
   text::Leaves leaves = flat_.leaves(product_.statement);
   leaves.accumulators = {{"sums", {"r", "c"}}};
   const composit::Store& store = product_.statement.stores[0];
-  const Expr value = composit::cast(store.value, plan_.routine.values[value_of(store)].type.dtype);
+  Expr value = composit::cast(store.value, plan_.routine.values[value_of(store)].type.dtype);
   const std::string columns = has_whole_panels() ? "fl::kPanel<" + type_ + ">" : "columns";
   Code row;
   if (!product_.rows.empty()) row += text::assignment("const int64_t i", "inner + r");
+  value = with_loaded_bytes(value, columns, leaves, row);
   if (stores_bytes()) {
-    row += bytes_of_row(leaves, columns);
+    row += bytes_of_row(leaves, value, columns);
     code += text::braced(text::For{"int", "r", "0", "rows"}, row);
     return code;
   }

@@ -36,8 +36,12 @@ class ProductWriter {
   text::Code over_batches(const text::Code& call);
   bool has_whole_panels() const { return product_.column_count() % 32 == 0; }
   text::Code finish_body(const AxisIds& outer);
+  bool follows_columns(const composit::Expr& place) const;
   bool stores_bytes() const;
-  text::Code bytes_of_row(const text::Leaves& leaves, const std::string& columns);
+  composit::Expr with_loaded_bytes(const composit::Expr& value, const std::string& columns,
+                                   text::Leaves& leaves, text::Code& code);
+  text::Code bytes_of_row(const text::Leaves& leaves, const composit::Expr& stored,
+                          const std::string& columns);
 
   const Plan& plan_;
   const Kernel& kernel_;

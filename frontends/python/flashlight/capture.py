@@ -297,8 +297,9 @@ class Capture:
         """The capture with weights of few bits, and a report, whose str() is a table.
 
         weights: "int8" or "int4"; group: inputs that share a scale, 0: all; symmetric: without
-        zero points; scales: "float32", "float16" or "bfloat16"; activations: "unchanged", "by_token" or "calibrated"; method: "nearest",
-        "gptq", "awq" or "smooth", by `examples`, lists of arguments, or by the capture's own;
+        zero points; scales: "float32", "float16" or "bfloat16"; activations: "unchanged",
+        "by_token" or "calibrated"; all_readers: who else reads what a calibrated layer reads, as a
+        residual's sum does, gets it rounded, too; method: "nearest", "gptq", "awq" or "smooth", by `examples`, lists of arguments, or by the capture's own;
         layers, exclude: names of weights, as in "encoder.*"; max_error: as many layers as keep
         results within this part of their spread; measure: errors of outputs, True by default;
         backend: who runs the examples, "mosaic" by default; alone="aten": measures, by torch's

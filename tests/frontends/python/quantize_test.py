@@ -150,6 +150,22 @@ class QuantizeTest(unittest.TestCase):
         self.assertAlmostEqual(scale, float(seen.max() - seen.min()) / 255, delta=1e-6)
         self.assertLessEqual(abs((-128 - zero) * scale - float(seen.min())), scale / 2 + 1e-6)
 
+    def test_all_readers_of_a_calibrated_input_get_it_rounded(self):
+        small, _ = self.quantize(activations="calibrated", all_readers=True, layers=["by_inputs"])
+        quantize = [n for n in small.graph.nodes if n.op == "quantized_decomposed::quantize_per_tensor"]
+        scale, zero = quantize[0].attributes["scale"], quantize[0].attributes["zero_point"]
+        _, numbers = nearest(self.model.state_dict()["by_inputs"].t(), 8, 0, True)
+        model = self.model
+        with torch.no_grad():
+            x = model.embedding(self.tokens)
+            x = x + model.down(torch.nn.functional.gelu(model.up(model.norm(x))))
+            q = TORCH.quantize_per_tensor(x, scale, zero, -128, 127, torch.int8)
+            x = TORCH.dequantize_per_tensor(q, scale, zero, -128, 127, torch.int8)
+            expected = x @ model.embedding.weight.t(), model.convolution((x @ numbers.t()).transpose(1, 2))
+        self.assert_results(small, expected)
+        with self.assertRaisesRegex(flashlight.Error, "all readers: expected calibrated"):
+            self.quantize(all_readers=True)
+
     def test_gptq_is_the_papers(self):
         small, report = self.quantize(weights="int4", group=32, method="gptq", layers=["up.weight"])
         with torch.no_grad():

@@ -31,6 +31,7 @@ const std::map<std::string, Setter>& setters() {
       {"scales", [](O& o, H x) { o.weights.scales = scales_dtype(x.cast<std::string>()); }},
       {"activations",
        [](O& o, H x) { o.activations = activations_from_name(x.cast<std::string>()); }},
+      {"all_readers", [](O& o, H x) { o.all_readers = x.cast<bool>(); }},
       {"method", [](O& o, H x) { o.method = quantize_method(x.cast<std::string>()); }},
       {"layers", [](O& o, H x) { o.layers = x.cast<std::vector<std::string>>(); }},
       {"exclude", [](O& o, H x) { o.except = x.cast<std::vector<std::string>>(); }},
