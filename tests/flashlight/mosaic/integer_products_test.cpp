@@ -185,6 +185,22 @@ TEST(MosaicIntegerProducts, what_follows_is_fused) {
   EXPECT_EQ(plan.run.size(), 3) << print(plan);
 }
 
+// Bytes that a sum reads as well, as a residual does: none of them is memory as something else.
+TEST(MosaicIntegerProducts, are_read_by_others_too) {
+  const LazyTensor x = through_bytes(given("x", {35, 64}), 0.01, 3);
+  const LazyTensor y = through_bytes(relu(byte_linear(x, "v", 96)), 0.02, -128);
+  const LazyTensor z = through_bytes(relu(byte_linear(y, "u", 96) + y), 0.03, -100);
+  const Case one = case_of("residual", {byte_linear(z, "w", 40) + slice(z, 1, 0, 40)});
+  EXPECT_EQ(differences({one}), "");
+  const Plan plan = plan_of(one.graph);
+  EXPECT_EQ(plan.run.size(), 4) << print(plan);
+  for (const Kernel& kernel : plan.run)
+    for (const StepId step : kernel.steps)
+      for (const ValueId value : loops::writes(plan.routine.steps[step]))
+        if (plan.routine.values[value].role == loops::Role::temporary)
+          EXPECT_EQ(plan.routine.values[value].type.dtype, DType::uint8) << print(plan);
+}
+
 // What is subtracted, multiplied and added by columns behind a sum, scales included.
 TEST(MosaicIntegerProducts, norms_are_one_factor_and_one_offset) {
   const auto column = [](const char* name) {

@@ -1,5 +1,6 @@
 // Products of bytes of the header of the mosaic backend, against sums in 64 bits: they are equal.
 #include <atomic>
+#include <cmath>
 #include <random>
 
 #include "flashlight/runtime/bytes.hpp"
@@ -165,6 +166,43 @@ TEST_F(RuntimeBytes, PacksInAnyOrder) {
       }
     ASSERT_EQ(panels[static_cast<size_t>(panel + c % kColumns)], sum);
   }
+}
+
+template <class Byte>
+void expect_bytes_loaded() {
+  const auto bytes = random_bytes<Byte>(fl::kPanel<int32_t>, 7, false);
+  for (int count = 0; count <= fl::kPanel<int32_t>; ++count) {
+    std::vector<int32_t> numbers(bytes.size(), 12345);
+    fl::load_bytes(bytes.data(), count, numbers.data());
+    for (int i = 0; i < fl::kPanel<int32_t>; ++i)
+      ASSERT_EQ(numbers[i], i < count ? int32_t{bytes[i]} : 12345) << i << " of " << count;
+  }
+}
+TEST_F(RuntimeBytes, LoadsNumbers) {
+  expect_bytes_loaded<int8_t>();
+  expect_bytes_loaded<uint8_t>();
+}
+
+// As the expression that it stands for, whatever the numbers are.
+TEST_F(RuntimeBytes, StoresNumbersBetweenBounds) {
+  const std::vector<float> numbers = {0,        -0.9F,     0.9F, 127,   127.5F, 128, -128, -129,
+                                      1e9F,     -1e9F,     3e9F, -3e9F, 1e30F,  -3,  77,   250,
+                                      INFINITY, -INFINITY, NAN,  5,     6,      7,   8,    9,
+                                      10,       11,        12,   13,    14,     15,  16,   17};
+  ASSERT_GE(numbers.size(), static_cast<size_t>(fl::kPanel<int32_t>));
+  for (const auto& [low, high] : {std::pair{-128.0F, 127.0F}, {-INFINITY, INFINITY}})
+    for (int count = 0; count <= fl::kPanel<int32_t>; ++count) {
+      std::vector<uint8_t> bytes(numbers.size(), 99);
+      fl::store_bytes<128>(numbers.data(), low, high, count, bytes.data());
+      for (int i = 0; i < fl::kPanel<int32_t>; ++i) {
+        const double x = numbers[i], clamped = x < low ? low : x > high ? high : x;
+        // What x86 makes of numbers beyond an int32, and of none.
+        const int64_t cut = std::abs(clamped) < 2147483648.0 ? static_cast<int64_t>(clamped)
+                                                             : std::numeric_limits<int32_t>::min();
+        ASSERT_EQ(bytes[i], i < count ? static_cast<uint8_t>(cut ^ 128) : 99)
+            << x << " between " << low << " and " << high << ", " << i << " of " << count;
+      }
+    }
 }
 
 }  // namespace
