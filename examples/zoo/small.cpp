@@ -2,6 +2,7 @@
 
 #include "examples/models/bert.h"
 #include "examples/models/clip_text.h"
+#include "examples/models/llama.h"
 #include "examples/models/resnet.h"
 #include "examples/models/stable_diffusion.h"
 #include "examples/models/unet.h"
@@ -89,6 +90,24 @@ Subject small_clip_text() {
       });
 }
 
+// Without a cache.
+Subject small_llama() {
+  models::LlamaConfig config;
+  config.vocab_size = 60;
+  config.hidden_size = 32;
+  config.intermediate_size = 48;
+  config.num_hidden_layers = 2;
+  config.num_attention_heads = 4;
+  config.num_key_value_heads = 2;
+  using Model = models::LlamaForCausalLM;
+  return subject<Model>(
+      "llama", make_with_random_weights<Model>(config),
+      [](Model& model, const Tensors& x) -> Tensors { return {model->forward(x[0])}; },
+      [](uint64_t seed) -> Tensors {
+        return {tokens({2, 9}, 60, seed)};
+      });
+}
+
 Subject small_unet() {
   using Model = models::UNet2DConditionModel;
   return subject<Model>(
@@ -136,6 +155,7 @@ std::vector<Subject> small_models() {
           small_resnet("resnet_training", Block::kBottleneck, true),
           small_bert(),
           small_clip_text(),
+          small_llama(),
           small_unet(),
           small_vae(),
           small_stable_diffusion()};

@@ -9,6 +9,7 @@ NAME/io.safetensors, which holds the tensors `input.*`, `float32.*` and `float64
 full size; the others keep their architecture at a reduced width.
 """
 
+import functools
 import os
 import shutil
 import sys
@@ -20,7 +21,8 @@ import torch
 from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
 from diffusers.utils import logging as diffusers_logging
 from safetensors.torch import save_file
-from transformers import (BertConfig, BertModel, CLIPTextConfig, CLIPTextModel, ResNetConfig,
+from transformers import (BertConfig, BertModel, CLIPTextConfig, CLIPTextModel, LlamaConfig, LlamaForCausalLM,
+                          MistralConfig, MistralForCausalLM, Qwen2Config, Qwen2ForCausalLM, ResNetConfig,
                           ResNetForImageClassification)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples/models"))
@@ -131,6 +133,33 @@ def make_clip(random):
     return random.fill(CLIPTextModel(CLIPTextConfig(
         vocab_size=1000, hidden_size=96, intermediate_size=384, num_hidden_layers=12,
         num_attention_heads=12, hidden_act="quick_gelu", eos_token_id=2)))
+
+
+def norm_in_any_precision(norm, hidden):
+    """Like the originals, which compute in float32 whatever the model is."""
+    scale = torch.rsqrt(hidden.square().mean(-1, keepdim=True) + norm.variance_epsilon)
+    return norm.weight * (hidden * scale)
+
+
+def write_llama(folder, Config, Model, offset, **options):
+    random = Random(offset)
+    config = Config(vocab_size=1000, hidden_size=96, intermediate_size=160, num_hidden_layers=3, num_attention_heads=6,
+                    num_key_value_heads=2, max_position_embeddings=64, **options)
+    model = random.fill(Model(config))
+    weights = dict(model.state_dict())
+    if config.tie_word_embeddings:
+        del weights["lm_head.weight"]
+    save(folder / "weights.safetensors", weights)
+
+    def run(dtype, given):
+        model.to(dtype)
+        for module in model.modules():
+            if dtype == torch.float64 and hasattr(module, "variance_epsilon"):
+                module.forward = functools.partial(norm_in_any_precision, module)
+        logits = model(given["input_ids"]).logits
+        return {"logits": logits, "decoded": logits}
+
+    save_io(folder, {"input_ids": random.integers(1000, 2, 20)}, run)
 
 
 def make_unet(random):
@@ -282,6 +311,10 @@ def write_all(folder):
     write_resnet(folder / "resnet101", [3, 4, 23, 3], "bottleneck")
     write_bert(folder / "bert")
     write_clip(folder / "clip_text")
+    write_llama(folder / "llama", LlamaConfig, LlamaForCausalLM, 7, rms_norm_eps=1e-5)
+    write_llama(folder / "mistral", MistralConfig, MistralForCausalLM, 8, rms_norm_eps=1e-5, sliding_window=7)
+    write_llama(folder / "qwen2", Qwen2Config, Qwen2ForCausalLM, 9, rope_theta=1e6, rms_norm_eps=1e-6,
+                tie_word_embeddings=True)
     write_unet(folder / "unet")
     write_vae(folder / "vae")
     write_ddim(folder / "ddim", steps=30)
