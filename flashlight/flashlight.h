@@ -22,6 +22,7 @@
 #include "flashlight/compile.h"
 #include "flashlight/compiled_family.h"
 #include "flashlight/family.h"
+#include "flashlight/generate.h"
 #include "flashlight/gradient.h"
 #include "flashlight/interchange.h"
 #include "flashlight/quantize.h"

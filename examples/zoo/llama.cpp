@@ -31,7 +31,9 @@ models::LlamaDecoder make_decoder(const LlamaOptions& options) {
   model->to(options.dtype);
   model->eval();
   for (at::Tensor& parameter : model->parameters()) parameter.requires_grad_(false);
-  return models::LlamaDecoder(model, options.batch, options.capacity, options.all_logits);
+  // One position is never used: so all that are read are a slice, which LibTorch leaves out of a
+  // whole cache, and one family is for them, too.
+  return models::LlamaDecoder(model, options.batch, options.capacity + 1, options.all_logits);
 }
 
 }  // namespace
@@ -51,25 +53,36 @@ struct Llama::State {
   std::optional<Family> family;
 };
 
-// One token is a case of its own, since LibTorch leaves out operators there.
+// Sizes of 1 are never fitted, since LibTorch leaves out operators there: one token is checked.
 Llama::Family Llama::State::trace() {
   const torch::NoGradGuard no_grad;
   flashlight::TraceSettings settings;
-  settings.seen_once = true;  // examples are each other's second looks
+  settings.seen_once = true;                              // examples are each other's second looks
+  std::vector<std::pair<at::Tensor, at::Tensor>> before;  // of the cache, which examples write
+  for (const at::Tensor& tensor : decoder->cache->buffers())
+    before.emplace_back(tensor, tensor.clone());
+  const auto arguments = [&](int64_t count, int64_t length) {
+    return std::tuple(tokens({options.batch, count}, options.config.vocab_size, 1),
+                      slots.slice(0, 0, count).unsqueeze(0).repeat({options.batch, 1}),
+                      slots.slice(0, 0, length));
+  };
   std::vector<flashlight::CaptureBase> captures;
   const auto add = [&](int64_t count, int64_t length) {
-    const at::Tensor positions = slots.slice(0, 0, count).unsqueeze(0).repeat({options.batch, 1});
-    captures.push_back(flashlight::trace(
-        settings, decoder, tokens({options.batch, count}, options.config.vocab_size, 1), positions,
-        slots.slice(0, 0, length)));
+    const auto [own, positions, read] = arguments(count, length);
+    captures.push_back(flashlight::trace(settings, decoder, own, positions, read));
   };
-  const int64_t block = options.block, most = options.most_tokens,
-                least = (most + block - 1) / block * block;
-  for (const int64_t length : {block, 2 * block, options.capacity}) add(1, length);
+  const int64_t block = options.block, most = options.most_tokens;
   add(2, block);
   add(3, 2 * block);
-  add(most, std::max(least, options.capacity));
-  return Family(std::move(captures), {.names = {"tokens", "length"}});
+  add(most, options.capacity);
+  Family family(std::move(captures), {.names = {"tokens", "length"}});
+  for (const int64_t length : {block, options.capacity}) {
+    const auto [own, positions, read] = arguments(1, length);
+    const flashlight::CheckReport report = family.check(own, positions, read);
+    if (!report) throw UserError("[llama] one token: " + flashlight::str(report));
+  }
+  for (auto& [tensor, old] : before) tensor.copy_(old);
+  return family;
 }
 
 Llama::Llama(LlamaOptions options) : state_(std::make_shared<State>(std::move(options))) {}

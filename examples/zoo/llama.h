@@ -46,7 +46,7 @@ class Llama {
 
   using Family = flashlight::Family<at::Tensor(at::Tensor, at::Tensor, at::Tensor)>;
   // (tokens, positions, slots) to logits, for 1 to `most_tokens` tokens and each number of blocks.
-  // Runs the model, at the first call. The cache is written then.
+  // Runs the model, at the first call, and leaves the cache as it was.
   const Family& family() const;
   const models::LlamaDecoder& decoder() const;
   const LlamaOptions& options() const;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <unordered_set>
 
 #include "composit/op/affine.h"
 #include "composit/ops/places.h"
@@ -64,82 +62,27 @@ bool is_sum(const Statement& statement, bool halves) {
          (halves && composit::is_half(dtype));
 }
 
-namespace {
-
-bool divides_integers(const Expr& part) {
-  return (part.is(Function::floor_divide) || part.is(Function::trunc_divide) ||
-          part.is(Function::remainder) || part.is(Function::fmod)) &&
-         !composit::is_floating_point(part.dtype()) && part[1].kind() != ExprKind::literal;
-}
-
-// What a check of `x` is of, whichever numbers the axes have that it goes over.
-void add_checked(const Statement& statement, const Expr& x, composit::Hasher& hasher) {
-  std::map<size_t, size_t> numbers;
-  const Expr renumbered = composit::replace(x, [&](const Expr& part) {
-    if (part.kind() != ExprKind::axis) return Expr();
-    const auto [known, is_new] = numbers.try_emplace(part.number(), numbers.size());
-    if (is_new) hasher.add(static_cast<uint64_t>(statement.axes[part.number()].extent));
-    return Expr::axis(known->second);
+bool divides_by_data(const Statement& statement) {
+  const std::vector<Expr> parts = composit::parts_of(expressions(statement));
+  return std::any_of(parts.begin(), parts.end(), [](const Expr& part) {
+    return (part.is(Function::floor_divide) || part.is(Function::trunc_divide) ||
+            part.is(Function::remainder) || part.is(Function::fmod)) &&
+           !composit::is_floating_point(part.dtype()) && part[1].kind() != ExprKind::literal;
   });
-  hasher.add(renumbered.hash());
 }
 
-// Finds the checks of a statement. Parts that a `select` may leave out are visited last, so that a
-// part which is also computed elsewhere counts as one that always is.
-class Checks {
- public:
-  explicit Checks(const Statement& statement) : statement_(statement) {}
-
-  std::vector<Check> run() {
-    const bool everywhere = !statement_.domain.defined() &&
-                            std::all_of(statement_.axes.begin(), statement_.axes.end(),
-                                        [](const Axis& axis) { return axis.extent > 0; });
-    for (const composit::Store& store : statement_.stores)
-      index(store.result, store.at, everywhere);
-    for (const Expr& root : expressions(statement_))
-      if (root.defined()) visit(root, everywhere);
-    while (!sometimes_.empty()) {
-      const Expr part = sometimes_.back();
-      sometimes_.pop_back();
-      visit(part, false);
-    }
-    return std::move(checks_);
-  }
-
- private:
-  void visit(const Expr& x, bool always) {
-    if (!seen_.insert(x.hash()).second) return;
-    if (divides_integers(x)) add(x[1], 0, 0, always);
-    if (x.kind() == ExprKind::load) index(x.number(), x.arguments(), always);
-    const bool is_select = x.is(Function::select);
-    for (size_t i = 0; i < x.arguments().size(); ++i) {
-      if (is_select && i > 0)
-        sometimes_.push_back(x[i]);
-      else
-        visit(x[i], always);
-    }
-  }
-  void index(size_t value, const std::vector<Expr>& at, bool always) {
-    for (size_t i = 0; i < at.size(); ++i)
-      if (composit::has_loads(at[i])) add(at[i], value + 1, i, always);
-  }
-  void add(const Expr& x, uint64_t value, uint64_t dimension, bool always) {
-    composit::Hasher hasher;
-    hasher.add(value);
-    hasher.add(dimension);
-    add_checked(statement_, x, hasher);
-    checks_.push_back({hasher.finish(), always});
-  }
-
-  const Statement& statement_;
-  std::vector<Check> checks_;
-  std::vector<Expr> sometimes_;
-  std::unordered_set<composit::Hash> seen_;
-};
-
-}  // namespace
-
-std::vector<Check> checks(const Statement& statement) { return Checks(statement).run(); }
+bool may_refuse(const Statement& statement) {
+  const auto has_data = [](const std::vector<Expr>& at) {
+    return std::any_of(at.begin(), at.end(), composit::has_loads);
+  };
+  const std::vector<Expr> parts = composit::parts_of(expressions(statement));
+  return divides_by_data(statement) ||
+         std::any_of(statement.stores.begin(), statement.stores.end(),
+                     [&](const composit::Store& store) { return has_data(store.at); }) ||
+         std::any_of(parts.begin(), parts.end(), [&](const Expr& part) {
+           return part.kind() == ExprKind::load && has_data(part.arguments());
+         });
+}
 
 bool is_elementwise(const Statement& statement) {
   return statement.init.empty() && !statement.domain.defined() && statement.stores.size() == 1 &&

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "composit/ir/hash.h"
 #include "composit/op/affine.h"
 #include "composit/op/scalar_function.h"
 #include "flashlight/loops/program.h"
@@ -28,14 +27,9 @@ bool is_sum(const Statement& statement, bool halves = false);
 // The function (add, mul, max or min) that combines the only accumulator; else nothing.
 std::optional<composit::Function> fold_function(const Statement& statement);
 
-// A check of data that may throw: an index by loaded elements, or the divisor of integers.
-struct Check {
-  composit::Hash of;    // the same for another statement's check of the same elements
-  bool always = false;  // not only where a condition holds
-  bool operator==(const Check&) const = default;
-};
-// The checks that a statement makes.
-std::vector<Check> checks(const Statement& statement);
+// True if it throws for some data: it indexes by loaded elements, or divides integers by data.
+bool may_refuse(const Statement& statement);
+bool divides_by_data(const Statement& statement);  // integers
 
 // True if every element of one value is computed by itself: no accumulator, no domain, one store.
 bool is_elementwise(const Statement& statement);

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <optional>
 #include <set>
-#include <unordered_set>
-#include <vector>
 
 #include "composit/ir/error.h"
 #include "flashlight/loops/statement.h"
 #include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/early_checks.h"
 #include "flashlight/mosaic/in_place.h"
 #include "flashlight/mosaic/kernels/loops.h"
 
@@ -36,6 +35,10 @@ void find_homes(Plan& plan) {
     if (plan.routine.values[i].role != loops::Role::temporary) continue;
     plan.homes[i] = plan.frozen[i] ? Home::prepared : kernels[i] <= 1 ? Home::kernel : Home::arena;
   }
+  // Nobody reads their results: in memory of the kernel they would be unused variables.
+  for (const loops::Step& step : plan.routine.steps)
+    if (is_early_check(step))
+      for (const ValueId value : loops::writes(step)) plan.homes[value] = Home::arena;
 }
 
 // Gives the temporaries of a kernel that one thread runs alone memory in the arena.
@@ -95,65 +98,49 @@ void find_in_place(Plan& plan) {
   }
 }
 
-// The checks of data that each kernel of a call makes; nothing for one that may fail otherwise.
-using ChecksOfKernels = std::vector<std::optional<std::vector<loops::Check>>>;
-
-ChecksOfKernels checks_of(const Plan& plan) {
-  ChecksOfKernels all;
-  for (const Kernel& kernel : plan.run) {
-    auto& checks = all.emplace_back(std::in_place);
-    for (const StepId step : kernel.steps) {
-      const auto* nest = std::get_if<loops::Nest>(&plan.routine.steps[step]);
-      if (nest == nullptr) {
-        checks.reset();
-        break;
-      }
-      const std::vector<loops::Check> more = loops::checks(nest->statement);
-      checks->insert(checks->end(), more.begin(), more.end());
-    }
-  }
-  return all;
-}
-
-// True if a call cannot be refused by kernel number `first` or one behind it: what those check was
-// checked before. No memory of the caller's is written while it can.
-bool is_safe_from(const ChecksOfKernels& all, size_t first) {
-  std::unordered_set<composit::Hash> made;
-  for (size_t i = 0; i < first; ++i)
-    for (const loops::Check& check : all[i].value_or(std::vector<loops::Check>()))
-      if (check.always) made.insert(check.of);
-  return std::all_of(
-      all.begin() + static_cast<std::ptrdiff_t>(first), all.end(), [&](const auto& checks) {
-        return checks &&
-               std::all_of(checks->begin(), checks->end(),
-                           [&](const loops::Check& check) { return made.contains(check.of); });
-      });
+// True if this kernel may throw on bad data, where these indices are in range. No memory of the
+// caller's may have been written before it.
+bool may_refuse(const Plan& plan, const Kernel& kernel, const std::vector<DataIndex>& checked) {
+  return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](StepId step) {
+    return refuses(plan.routine, plan.routine.steps[step], checked);
+  });
 }
 
 // Lets `result` be written in the memory of the caller's `input`, if nobody reads that any more,
 // but for a kernel that reads each element before it writes the one in its place: whether that is
 // so.
-bool update(Plan& plan, const ChecksOfKernels& checks, ValueId result, ValueId input) {
+bool update(Plan& plan, ValueId result, ValueId input) {
   const composit::Type &a = plan.routine.values[result].type, &b = plan.routine.values[input].type;
   if (a.dtype != b.dtype || a.sizes != b.sizes) return false;
   bool is_written = false;
-  for (size_t number = 0; number < plan.run.size(); ++number) {
-    const Kernel& kernel = plan.run[number];
+  std::vector<DataIndex> checked;
+  for (const Kernel& kernel : plan.run) {
     const ValueIds values = touched(plan, kernel);
     const bool reads = loops::contains(values, input),
                writes = !is_written && loops::contains(values, result);
     is_written |= writes;
-    if (writes && !is_safe_from(checks, number)) return false;
+    if (is_written && may_refuse(plan, kernel, checked)) return false;
+    for (const StepId step : kernel.steps)
+      for (DataIndex& index : checked_by(plan.routine, plan.routine.steps[step]))
+        checked.push_back(std::move(index));
     if (!is_written || !reads) continue;
-    if (!writes || !may_overwrite(plan, kernel, result, input)) return false;
     plan.in_place[result] = input;
+    if (writes && only_copies(plan.routine, kernel.steps, result, input)) continue;
+    if (!writes || !may_overwrite(plan, kernel, result, input)) return false;
   }
   return is_written;
 }
+// Kernels that copy an input whose new value is written over it.
+void drop_copies(Plan& plan) {
+  std::erase_if(plan.run, [&](const Kernel& kernel) {
+    return std::any_of(plan.updates.begin(), plan.updates.end(), [&](const auto& one) {
+      return only_copies(plan.routine, kernel.steps, one.first, one.second);
+    });
+  });
+}
 void find_updates(Plan& plan) {
-  const ChecksOfKernels checks = checks_of(plan);
   std::erase_if(plan.updates, [&](const auto& one) {
-    const bool updates = update(plan, checks, one.first, one.second);
+    const bool updates = update(plan, one.first, one.second);
     if (!updates) plan.in_place.erase(one.first);
     return !updates;
   });
@@ -258,6 +245,7 @@ void plan_buffers(Plan& plan) {
   for_loops(set_homes);
   find_in_place(plan);
   find_updates(plan);
+  drop_copies(plan);
   for_loops(drop_needless);
   add_scratch(plan);
   place_values(plan);

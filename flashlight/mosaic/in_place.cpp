@@ -152,6 +152,15 @@ StepIds needless_steps(const loops::Routine& routine, const StepIds& steps, Valu
   return needless.size() == steps.size() ? StepIds() : needless;
 }
 
+bool only_copies(const loops::Routine& routine, const StepIds& steps, ValueId result,
+                 ValueId operand) {
+  return !steps.empty() && copies(routine, routine.steps[steps.back()], result, operand) &&
+         std::all_of(steps.begin(), steps.end(), [&](StepId step) {
+           return loops::writes(routine.steps[step]) == ValueIds{result} &&
+                  !loops::contains(loops::reads(routine.steps[step]), result);
+         });
+}
+
 bool reads_own_place(const Statement& statement, const composit::Store& store, ValueId value) {
   const std::vector<Expr> loads = loads_of(loops::expressions(statement), value);
   const bool same = std::all_of(loads.begin(), loads.end(), [&](const Expr& load) {

@@ -26,6 +26,9 @@ bool loops_may_overwrite(const loops::Routine& routine, const loops::Schedule& s
 // the result before the copy.
 StepIds needless_steps(const loops::Routine& routine, const StepIds& steps, ValueId result,
                        ValueId operand);
+// True if all of these steps are needless then: they make a copy of the operand, and nothing else.
+bool only_copies(const loops::Routine& routine, const StepIds& steps, ValueId result,
+                 ValueId operand);
 // True if the statement reads `value` only at the index that the store writes, and writes each
 // index once.
 bool reads_own_place(const loops::Statement& statement, const composit::Store& store,

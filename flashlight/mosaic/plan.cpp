@@ -10,6 +10,7 @@
 #include "composit/ir/side_by_side.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/early_checks.h"
 #include "flashlight/mosaic/equal_steps.h"
 #include "flashlight/mosaic/frozen.h"
 #include "flashlight/mosaic/kernels/attention.h"
@@ -264,6 +265,9 @@ class Planner {
     if (is_chosen(next, [](const Choice& one) { return one.new_loops; }))
       return "what follows is to have loops of its own";
     if (!is_nest(next)) return "what follows is a call";
+    const bool checks = is_early_check(plan_.routine.steps[open.steps.back()]);
+    if (checks != is_early_check(plan_.routine.steps[next]))
+      return checks ? "all of the index has to be checked" : "what follows checks an index";
     return is_nest(open.steps.back()) ? "" : "is a call";
   }
   void close(std::optional<Kernel>& open, const std::string& ends) {

@@ -16,6 +16,7 @@
 #include "flashlight/loops/verify.h"
 #include "flashlight/mosaic/copy_windows.h"
 #include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/early_checks.h"
 #include "flashlight/mosaic/frozen.h"
 #include "flashlight/mosaic/integer_products.h"
 #include "flashlight/mosaic/reductions.h"
@@ -70,7 +71,11 @@ class Former {
     form_.ports = composit::ports_of(graph, text::namespace_name(options().name));
     form_.changing = changing_inputs(graph);
     form_.program = in_memory(fused(graph));
-    if (options().update_inputs) find_updates(graph);
+    if (options().update_inputs) {
+      find_updates(graph);
+      form_.program =
+          loops::checked("check_early", check_early(std::move(form_.program), form_.updates));
+    }
     return std::move(form_);
   }
 

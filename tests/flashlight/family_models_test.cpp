@@ -20,7 +20,7 @@ Tensors inputs_of(const std::string& model, const ModelSizes& s, uint64_t seed) 
     seen[-1].slice(0, s[1] - 1).zero_();
     return {zoo::tokens({s[0], s[1]}, 50, seed), seen};
   }
-  if (model == "clip_text") return {zoo::tokens({s[0], s[1]}, 60, seed)};
+  if (model == "clip_text" || model == "llama") return {zoo::tokens({s[0], s[1]}, 60, seed)};
   if (model == "unet")
     return {zoo::noise({s[0], 4, s[1], s[2]}, seed), torch::tensor({500}),
             zoo::noise({s[0], s[3], 12}, seed + 1)};
@@ -36,7 +36,7 @@ struct Shown {
 };
 Shown shown_of(const std::string& model) {
   if (model == "bert") return {{{2, 8}, {3, 13}, {5, 6}}, {{4, 11}, {3, 7}}};
-  if (model == "clip_text") return {{{2, 8}, {3, 5}, {5, 4}}, {{4, 7}, {2, 6}}};
+  if (model == "clip_text" || model == "llama") return {{{2, 8}, {3, 5}, {5, 4}}, {{4, 7}, {2, 6}}};
   if (model == "unet")
     return {{{2, 8, 24, 5}, {3, 16, 8, 7}, {5, 24, 16, 4}}, {{4, 16, 24, 6}, {2, 24, 8, 7}}};
   if (model == "stable_diffusion") return {{{8, 24}, {16, 8}, {24, 16}}, {{16, 24}, {24, 8}}};

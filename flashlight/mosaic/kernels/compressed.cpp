@@ -70,7 +70,7 @@ struct CompressedForm {
   }
 };
 
-struct PackForm {
+struct PackCodesForm {
   static ValueIds touched(const Plan&, const Kernel& kernel) {
     const auto& data = data_of<CompressedPackData>(kernel);
     ValueIds values = {data.codes, data.scales};
@@ -124,11 +124,11 @@ struct PackForm {
 const KernelForm kCompressed = product_form("compressed", CompressedForm::loops,
                                             CompressedForm::write, CompressedForm::add_units);
 const KernelForm kCompressedPack = {.name = "pack_compressed",
-                                    .touched = PackForm::touched,
-                                    .written = PackForm::written,
-                                    .loops = PackForm::loops,
-                                    .write = PackForm::write,
-                                    .add_units = PackForm::add_units};
+                                    .touched = PackCodesForm::touched,
+                                    .written = PackCodesForm::written,
+                                    .loops = PackCodesForm::loops,
+                                    .write = PackCodesForm::write,
+                                    .add_units = PackCodesForm::add_units};
 
 // Threads divide columns: each of them makes numbers of panels of its own.
 const ProductForm kCompressedProduct = {

@@ -13,6 +13,8 @@
 
     fast = flashlight.adaptive(model)           # called like the model, faster after a while
 
+    for token in flashlight.generate(step, prompt, max_tokens=20): …   # of a language model
+
     program = flashlight.ks("gmm.ks")           # Knossos' language: program.gmm(…), differentiable
 
 `backends()` has the names of backends and their options; `load_plugin(path)` adds one. Errors are
@@ -30,6 +32,7 @@ from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, c
                                 seen_once, trace)
 from flashlight.family import Family, load_family, load_pt2, trace_family
 from flashlight.functions import Function, compile_function, vmap
+from flashlight.generate import Generation, GenerationState, generate
 from flashlight.knossos import ks
 
 higher_order.let_pass(torch._ops, _flashlight.TRACE_KEY)
@@ -44,11 +47,14 @@ __all__ = [
     "Error",
     "Family",
     "Function",
+    "Generation",
+    "GenerationState",
     "adaptive",
     "backends",
     "Gradient",
     "compile_function",
     "confirm",
+    "generate",
     "ks",
     "load",
     "load_family",

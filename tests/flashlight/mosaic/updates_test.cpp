@@ -191,7 +191,7 @@ TEST(MosaicUpdates, not_before_data_is_refused) {
                              : next + "tanh(%m)\n" + pick + sum) +
               "mutate %m = %n\nreturn %s\n}");
     const Compiled compiled = test::compiled(graph, {}, {.update_inputs = true}, 2);
-    EXPECT_EQ(compiled->may_update(1), is_read_first);
+    EXPECT_TRUE(compiled->may_update(1)) << "indices are checked before";
     std::vector<float> x(1500, 0.5F), m(1500, 0.25F), elsewhere(1500);
     float total = 0;
     std::vector<int64_t> i = {0, 1, 2, 3, 4, 0, 5};
@@ -207,6 +207,88 @@ TEST(MosaicUpdates, not_before_data_is_refused) {
     EXPECT_NEAR(*static_cast<float*>(place), is_read_first ? total + 0.25F : std::tanh(0.25F),
                 1e-3);
   }
+}
+
+// A cache that gets rows where the caller says, behind it a table that is read where the caller
+// says, and a second cache.
+Graph two_caches(const std::string& index) {
+  return parse(
+      "graph(%a: float32[5, 40], %b: float32[5, 40], %x: float32[2, 40], %i: int64[2], "
+      "%k: int64[2], %table: float32[9, 40], %t: int64[2]) {\n"
+      "%at: int64[2] = " +
+      index +
+      "\n"
+      "%na: float32[5, 40] = aten::index_copy(%a, %at, %x, dim=0)\n"
+      "%s: float32[] = aten::sum(%na)\n"
+      "%row: float32[2, 40] = aten::index_select(%table, %t, dim=0)\n"
+      "%y: float32[2, 40] = aten::add.Tensor(%row, %s, alpha=scalar(1))\n"
+      "%nb: float32[5, 40] = aten::index_copy(%b, %at, %y, dim=0)\n"
+      "mutate %a = %na\nmutate %b = %nb\nreturn %s\n}");
+}
+
+struct TwoCaches {
+  std::vector<float> a = std::vector<float>(200, 0.25F), b = a, x = std::vector<float>(80, 2),
+                     table = std::vector<float>(360, 3);
+  std::vector<int64_t> i = {4, 1}, k = {0, 1}, t = {8, 0};
+  float sum = 0;
+
+  void call(const Compiled& compiled) {
+    std::vector<float> next_a(200), next_b(200);
+    const bool in_place[] = {compiled->may_update(1), compiled->may_update(2)};
+    const InputBuffer from[] = {a.data(), b.data(),     x.data(), i.data(),
+                                k.data(), table.data(), t.data()};
+    const Buffer to[] = {&sum, in_place[0] ? a.data() : next_a.data(),
+                         in_place[1] ? b.data() : next_b.data()};
+    compiled->run(from, to, nullptr);
+    if (!in_place[0]) a = next_a;
+    if (!in_place[1]) b = next_b;
+  }
+};
+
+// All indices are checked before the first cache is written.
+TEST(MosaicUpdates, of_rows_that_the_caller_chooses) {
+  const Compiled compiled = test::compiled(two_caches("aten::add.Tensor(%i, %k, alpha=scalar(0))"),
+                                           {}, {.update_inputs = true}, 2);
+  EXPECT_TRUE(compiled->may_update(1));
+  EXPECT_TRUE(compiled->may_update(2));
+  const std::vector<float> old(200, 0.25F);
+  TwoCaches one;
+  for (int64_t* wrong : {&one.i[0], &one.i[1], &one.t[1]}) {
+    const int64_t right = *wrong;
+    for (const int64_t number : {int64_t{9}, int64_t{-10}}) {
+      *wrong = number;
+      EXPECT_THAT(user_error([&] { one.call(compiled); }), Optional(HasSubstr("out of range")));
+      EXPECT_EQ(one.a, old);
+      EXPECT_EQ(one.b, old);
+    }
+    *wrong = right;
+  }
+  one.call(compiled);
+  EXPECT_EQ(one.sum, 3 * 40 * 0.25F + 2 * 40 * 2);
+  for (size_t row = 0; row < 5; ++row)
+    for (size_t j = 0; j < 40; ++j) {
+      const bool is_written = row == 4 || row == 1;
+      EXPECT_EQ(one.a[row * 40 + j], is_written ? 2 : 0.25F);
+      EXPECT_EQ(one.b[row * 40 + j], is_written ? one.sum + 3 : 0.25F);
+    }
+}
+
+TEST(MosaicUpdates, of_rows_that_are_looked_up) {
+  const Compiled compiled = test::compiled(two_caches("aten::index_select(%i, %k, dim=0)"), {},
+                                           {.update_inputs = true}, 2);
+  EXPECT_TRUE(compiled->may_update(1));
+  EXPECT_TRUE(compiled->may_update(2));
+  TwoCaches one;
+  one.k = {1, 0};
+  one.i = {2, 7};
+  const std::vector<float> old = one.a;
+  EXPECT_THAT(user_error([&] { one.call(compiled); }), Optional(HasSubstr("out of range")));
+  EXPECT_EQ(one.a, old);
+  EXPECT_EQ(one.b, old);
+  one.i = {2, 3};
+  one.call(compiled);
+  EXPECT_EQ(one.a[3 * 40], 2);
+  EXPECT_EQ(one.b[2 * 40], one.sum + 3);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ void add_adaptive(py::module_& module);
 void add_capture(py::module_& module);
 void add_compile(py::module_& module);
 void add_family(py::module_& module);
+void add_generate(py::module_& module);
 void add_host_memory(py::module_& module);
 void add_scope(py::module_& module);
 

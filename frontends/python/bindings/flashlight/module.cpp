@@ -9,5 +9,6 @@ PYBIND11_MODULE(_flashlight, module) {
   flashlight::python::add_capture(module);
   flashlight::python::add_compile(module);
   flashlight::python::add_family(module);
+  flashlight::python::add_generate(module);
   flashlight::python::add_host_memory(module);
 }
