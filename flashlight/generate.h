@@ -1,9 +1,7 @@
 // Tokens of a language model, one after the other, over any step of decoding: a program, its
 // capture, or compiled code.
 //
-//   auto step = [&](const at::Tensor& tokens, const at::Tensor& positions) {
-//     return fast(tokens, positions);                     // logits
-//   };
+//   flashlight::DecodingStep step = logits_of;      // of tokens at positions
 //   flashlight::Generation run(step, {{1, 17, 4}}, {.max_tokens = 100, .temperature = 0.8});
 //   while (!run.done()) std::cout << *run.next()[0] << std::flush;
 //
@@ -71,7 +69,7 @@ std::string_view name(Stop stop);
 struct GenerationState {
   std::vector<TokenIds> sequences = {};      // prompts, and what was generated
   std::vector<int64_t> prompt_lengths = {};  // tokens of each prompt
-  std::vector<Stop> stops = {};
+  std::vector<Stop> stops = {};              // why sequences have stopped
   bool cached = false;        // all but the last token of each have been through the step
   at::Tensor generator = {};  // its state; undefined where nothing is drawn
 };
