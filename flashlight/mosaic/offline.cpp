@@ -2,6 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <map>
+
 #include "composit/ir/error.h"
 #include "composit/ir/hash.h"
 #include "flashlight/mosaic/mosaic_code.h"
@@ -98,7 +101,10 @@ Packed packed(const std::vector<Array>& weights, const Plan& plan, const std::st
 class ProgramCodeWriter {
  public:
   ProgramCodeWriter(const Plan& plan, const ProgramOptions& options)
-      : plan_(plan), options_(options), source_(emit(plan, plan.name)) {}
+      : plan_(plan),
+        options_(options),
+        source_(emit(plan, plan.name)),
+        updates_(CallPlan(plan).updates) {}
 
   package::ProgramCode write(Packed packed) {
     packed_ = std::move(packed);
@@ -108,7 +114,9 @@ class ProgramCodeWriter {
     code.declaration = text::str(text::call("void " + source_.name, parameters(true))) + "\n" +
                        profile_declaration();
     code.functions = functions();
-    code.includes = fmt::format("#include \"{}\"\n", package::kProfileName);
+    code.includes = fmt::format("#include <cstring>\n#include \"{}\"\n", package::kProfileName);
+    for (const auto& [result, update] : updates_)
+      code.updates[result] = argument_number(update.input);
     code.flags = default_flags();
     code.march = options_.march;
     code.prepared = packed_.memory;
@@ -169,10 +177,18 @@ class ProgramCodeWriter {
   }
   bool has_weights() const { return !source_.weights.empty() || packed_.memory.defined(); }
 
+  // The place of an input of the graph among the arguments.
+  size_t argument_number(size_t input) const {
+    return static_cast<size_t>(
+        std::find(source_.arguments.begin(), source_.arguments.end(), input) -
+        source_.arguments.begin());
+  }
+
   // "const float (&x)[3]": an array of the caller.
   std::string port(ValueId number, bool is_result) const {
     const composit::Type& type = value(number).type;
-    const std::string name = (is_result ? "__restrict " : "") + source_.names[number];
+    const bool is_alone = is_result && !plan_.updates.contains(number);
+    const std::string name = (is_alone ? "__restrict " : "") + source_.names[number];
     return (is_result ? "" : "const ") + text::type_name(type.dtype) +
            (type.rank() == 0 ? "& " + name : " (&" + name + ")" + text::brackets(type));
   }
@@ -222,7 +238,15 @@ class ProgramCodeWriter {
     if (source_.draws) list.push_back("&generator");
     for (const size_t i : source_.arguments) list.push_back(address(plan_.routine.inputs[i]));
     for (const ValueId number : plan_.routine.results) list.push_back(address(number));
-    Code body = text::braced(
+    Code body;
+    for (const auto& [result, update] : updates_) {
+      if (!update.is_over_it) continue;
+      const std::string to = address(plan_.routine.results[result]),
+                        from = address(plan_.routine.inputs[update.input]);
+      body += text::block(text::If{to + " != " + from},
+                          text::call("std::memcpy", {to, from, std::to_string(update.bytes)}));
+    }
+    body += text::braced(
         "fl::run_team(threads > 0 ? threads : fl::detail::cores(), [&](const fl::Team& team)",
         text::call("run", list), "});");
     return text::str(text::definition(
@@ -253,6 +277,7 @@ class ProgramCodeWriter {
   const Plan& plan_;
   const ProgramOptions& options_;
   const Source source_;
+  const std::map<size_t, CallPlan::Update> updates_;  // by result
   Packed packed_ = {};
   std::string kernels_;  // in model.cpp: themselves, or what declares them
 };
@@ -264,7 +289,10 @@ void write_program(const SavedCapture& capture, const std::filesystem::path& fol
   // Everything that can be refused is refused before anything is computed.
   package::check_program(capture, folder);
   const std::vector<Array> weights = weights_of(capture);
-  const Plan plan = plan_of(capture.graph, options.plan);
+  PlanOptions planning = options.plan;
+  planning.update_inputs = true;
+  planning.update_weights = false;  // the file of weights is mapped, and only read
+  const Plan plan = plan_of(capture.graph, planning);
   const int vector_bytes = vector_bytes_for(options.march);
   Packed prepared = packed(weights, plan, options.march, vector_bytes);
   const Plan running = without_prepare(plan);

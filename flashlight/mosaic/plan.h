@@ -112,6 +112,7 @@ struct PlanOptions {
   // If true, the new value of an input is written in the input's memory where no kernel reads the
   // input after the one that writes its new value, and no call is refused from there on.
   bool update_inputs = false;
+  bool update_weights = true;  // of these inputs: parameters and buffers as well
   Choices choices = {};
 };
 

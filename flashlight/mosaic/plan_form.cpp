@@ -135,7 +135,9 @@ class Former {
     for (const composit::Mutation& mutation : graph.mutations()) {
       const auto target = std::find(graph.inputs().begin(), graph.inputs().end(), mutation.target);
       const auto input = static_cast<size_t>(target - graph.inputs().begin());
-      form_.updates[routine.results[next++]] = routine.inputs[input];
+      const ValueId value = routine.inputs[input], result = routine.results[next++];
+      if (options().update_weights || routine.values[value].role == loops::Role::argument)
+        form_.updates[result] = value;
     }
   }
 

@@ -280,6 +280,20 @@ class ProgramWriter {
 
   // ---- C ----------------------------------------------------------------------------------------
 
+  // By output, the input whose memory it may have.
+  std::string updated_inputs() const {
+    std::string list;
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const auto update = code_.updates.find(i);
+      list += (i > 0 ? ", " : "") +
+              (update == code_.updates.end() ? "-1" : std::to_string(update->second));
+    }
+    return fmt::format(
+        "// By output, the input in whose memory it may be written; -1: none.\n"
+        "const std::array<int, {}> kUpdated = {{{{{}}}}};\n",
+        outputs_.size(), list);
+  }
+
   // Statements of model_c.cpp that name the sizes of a call.
   std::string call_sizes() const {
     return size_lines(code_.sizes, inputs_, "int", "", [](size_t input, size_t axis) {
@@ -383,7 +397,12 @@ class ProgramWriter {
         {"define_sizes", is_sized() ? defined_sizes(name, upper(name)) : ""},
         {"path", has_weights() ? "\"weights.safetensors\"" : "NULL"},
         {"weights_note", has_weights() ? "" : ", of which this model has none: NULL"},
-        {"tables", table("Input", inputs_, name) + table("Output", outputs_, name)},
+        {"tables",
+         table("Input", inputs_, name) + table("Output", outputs_, name) + updated_inputs()},
+        {"update_note",
+         code_.updates.empty()
+             ? ""
+             : ", but for new values of inputs, whose data may be that of the input"},
         {"handle", handle()},
         {"open", open()},
         {"declare_open", open_head(name + "_status", "", ";")},

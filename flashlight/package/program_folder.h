@@ -14,6 +14,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,8 @@ struct ProgramCode {
   composit::Array prepared = {};
   std::string prepared_by = {};
   bool profiles = false;  // main.cpp has --profile
+  // By result, the argument in whose memory it may be written: the function works in place then.
+  std::map<size_t, size_t> updates = {};
   // Of a program for several sizes: all of them, those that the function takes behind its results,
   // in order, and its ports. It takes an fl::Stack behind the sizes, if it takes memory.
   std::vector<composit::SizeRange> sizes = {};
