@@ -1,5 +1,7 @@
 // Functions of numbers.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "composit/ops/functions.h"
@@ -29,7 +31,7 @@ std::optional<int64_t> computed(const std::string& name, int64_t x, int64_t y) {
   return std::nullopt;
 }
 // A comparison that is known by the least and the largest value of both integers.
-std::optional<bool> compared(const std::string& name, Tape::Range x, Tape::Range y) {
+std::optional<bool> compared(const std::string& name, Range x, Range y) {
   if (name == "eq" || name == "ne") {
     if (x.least > y.most || x.most < y.least) return name == "ne";
     if (x.least == x.most && y.least == y.most) return name == "eq";  // of one value, the same
@@ -52,6 +54,8 @@ Expr arithmetic(const std::string& name, const Expr& x, const Expr& y) {
   return name == "max" ? composit::max(x, y) : composit::min(x, y);
 }
 Value matrix_times_vector(const PrimitiveCall& call, const Value& m, const Value& v) {
+  expect_not_ragged(call, m);
+  expect_not_ragged(call, v);
   if (m.tensor().sizes[1] != v.tensor().sizes[0])
     refuse(call, "a matrix and a Vec of as many elements as it has columns");
   Tape& tape = call.interpreter.tape();
@@ -59,6 +63,24 @@ Value matrix_times_vector(const PrimitiveCall& call, const Value& m, const Value
     const Expr j = tape.variable(v.tensor().sizes[0]);
     return {tape.sum(m.tensor().at({row[0], j}).number() * v.tensor().at({j}).number(), j)};
   });
+}
+
+// What is asked of the largest element of a Vec; `none`: of a ragged one that has no elements.
+Expr of_largest(const PrimitiveCall& call, const Value& v,
+                Expr (Tape::*ask)(const Expr& value, const Expr& variable), double none) {
+  Tape& tape = call.interpreter.tape();
+  const Expr i = tape.variable(v.tensor().sizes[0]);
+  const Expr element = v.tensor().at({i}).number();
+  const Expr inside = v.tensor().inside({i});
+  if (!inside.defined()) return (tape.*ask)(element, i);
+  const Expr least =
+      element.dtype() == DType::int64
+          ? Expr::literal(std::numeric_limits<int64_t>::min(), DType::int64)
+          : composit::cast(Expr(-std::numeric_limits<double>::infinity()), element.dtype());
+  const Expr asked = (tape.*ask)(composit::select(inside, element, least), i);
+  const Expr nothing = asked.dtype() == DType::int64 ? Expr::literal(int64_t{0}, DType::int64)
+                                                     : composit::cast(Expr(none), asked.dtype());
+  return composit::select(v.tensor().length(0) > 0, asked, nothing);
 }
 
 // True if all numbers of two values of one form are equal.
@@ -73,13 +95,21 @@ Expr equal(const PrimitiveCall& call, const Value& x, const Value& y) {
   }
   if (!x.is_tensor() || !y.is_tensor() || x.tensor().sizes.size() != y.tensor().sizes.size())
     refuse(call, "two values of one type");
-  if (x.tensor().sizes != y.tensor().sizes) return Expr::literal(false, DType::bool_);
+  const TensorValue &p = x.tensor(), &q = y.tensor();
+  if (p.sizes != q.sizes && !p.ragged() && !q.ragged()) return Expr::literal(false, DType::bool_);
+  // As many, and none of those that both have differs.
+  composit::Ints common;
+  for (size_t axis = 0; axis < p.sizes.size(); ++axis) {
+    if (!p.length(axis).same(q.length(axis)))
+      all = all && composit::eq(p.length(axis), q.length(axis));
+    common.push_back(std::min(p.sizes[axis], q.sizes[axis]));
+  }
   Tape& tape = call.interpreter.tape();
-  const Index index = tape.variables(x.tensor().sizes);
-  Expr different =
-      composit::cast(!equal(call, x.tensor().at(index), y.tensor().at(index)), DType::int64);
+  const Index index = tape.variables(common);
+  const Value unequal = {composit::cast(!equal(call, p.at(index), q.at(index)), DType::int64)};
+  Expr different = zero_outside(p.inside(index), unequal).number();
   for (size_t axis = index.size(); axis-- > 0;) different = tape.sum(different, index[axis]);
-  return composit::eq(different, int64_t{0});
+  return all && composit::eq(different, int64_t{0});
 }
 
 }  // namespace
@@ -89,8 +119,7 @@ Value binary(PrimitiveCall& call) {
     const Value& v = call.arguments[0];
     if (v.tensor().sizes.size() != 1 || v.tensor().sizes[0] == 0)
       refuse(call, "a Vec that is not empty");
-    const Expr i = call.interpreter.tape().variable(v.tensor().sizes[0]);
-    return {call.interpreter.tape().maximum(v.tensor().at({i}).number(), i)};
+    return {of_largest(call, v, &Tape::maximum, std::nan(""))};
   }
   const Values both = arguments(call, 2, "two numbers of one type");
   const Value &x = both[0], &y = both[1];
@@ -177,11 +206,9 @@ Value largest(PrimitiveCall& call) {
   const Value v = arguments(call, 1, "a Vec of Floats that is not empty")[0];
   if (!v.is_tensor() || v.tensor().sizes.size() != 1 || v.tensor().sizes[0] == 0)
     refuse(call, "a Vec of Floats that is not empty");
-  Tape& tape = call.interpreter.tape();
-  const Expr i = tape.variable(v.tensor().sizes[0]);
-  const Value element = v.tensor().at({i});
-  if (!is_float(element)) refuse(call, "a Vec of Floats that is not empty");
-  return {tape.largest(element.number(), i)};
+  if (!is_float(v.tensor().at({Expr(int64_t{0})})))
+    refuse(call, "a Vec of Floats that is not empty");
+  return {of_largest(call, v, &Tape::largest, 0)};
 }
 Value pi(PrimitiveCall& call) {
   return {Expr::literal(std::numbers::pi, call.interpreter.tape().floating())};

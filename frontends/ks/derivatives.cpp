@@ -22,8 +22,30 @@ Value tangent_form(const Value& value) {
     return tuple_of(std::move(items));
   }
   if (!value.is_tensor()) return tuple_of({});
-  return tensor_of(value.tensor().sizes,
-                   [value](const Index& index) { return tangent_form(value.tensor().at(index)); });
+  return tensor_like(value.tensor(), [value](const Index& index) {
+    return tangent_form(value.tensor().at(index));
+  });
+}
+
+// A tangent of `of`, as long as it where it is ragged. What is not ragged, and of the largest
+// sizes, may be given: behind the lengths it means nothing.
+Value with_lengths_of(Interpreter& interpreter, const Value& of, const Value& tangent,
+                      Position at) {
+  if (of.is_tuple() && tangent.is_tuple() && of.items().size() == tangent.items().size()) {
+    Values items;
+    for (size_t i = 0; i < of.items().size(); ++i)
+      items.push_back(with_lengths_of(interpreter, of.items()[i], tangent.items()[i], at));
+    return tuple_of(std::move(items));
+  }
+  if (!of.is_tensor() || !tangent.is_tensor() || of.tensor().sizes != tangent.tensor().sizes)
+    return tangent;
+  if (tangent.tensor().ragged() && !same_sizes(of.tensor(), tangent.tensor()))
+    interpreter.refuse(at,
+                       "a derivative gets a ragged tangent whose sizes are not known to be those "
+                       "of what it is a tangent of: build it over these");
+  return tensor_like(of.tensor(), [&interpreter, of, tangent, at](const Index& index) {
+    return with_lengths_of(interpreter, of.tensor().at(index), tangent.tensor().at(index), at);
+  });
 }
 
 // A function at an argument, as one of the tensors of its Floats.
@@ -33,7 +55,7 @@ class Differentiated {
                  const Value& direction, Position at)
       : interpreter_(interpreter), function_(function), argument_(argument), at_(at) {
     Tape& tape = interpreter.tape();
-    outer_ = tape.variables_of(tape.numbers_of(tuple_of({argument, direction})));
+    outer_ = tape.variables_within(tuple_of({argument, direction}));
     tape.leaves(argument, outer_, leaves_);
   }
 
@@ -53,8 +75,23 @@ class Differentiated {
     };
   }
 
+  // The result of `function`, which was called; a ragged one at the argument itself, whose lengths
+  // the tangent has.
+  const Value& result() {
+    if (!interpreter_.tape().is_ragged(*result_)) return *result_;
+    result_ = interpreter_.call(function_, argument_, at_);
+    results_.clear();
+    interpreter_.tape().leaves(*result_, outer_, results_);
+    return *result_;
+  }
+
   // The Floats of a tangent of the argument, or of the result.
-  LazyTensors tangents(const Value& direction, const Leaves& like) {
+  LazyTensors tangents(const Value& of, const Value& tangent, const Leaves& like) {
+    Tape& tape = interpreter_.tape();
+    // In memory, equal lengths are the same.
+    const Value direction = tape.is_ragged(of) ? with_lengths_of(interpreter_, tape.in_memory(of),
+                                                                 tape.in_memory(tangent), at_)
+                                               : tangent;
     Leaves given;
     interpreter_.tape().leaves(direction, outer_, given);
     const LazyTensors tensors = floats(given), expected = floats(like);
@@ -92,9 +129,12 @@ class Differentiated {
   }
   Value tangent(const Value& of, const Leaves& leaves, const LazyTensors& tensors) {
     Leaves made;
-    for (const Leaf& leaf : leaves)
-      if (is_float(leaf)) made.push_back({tensors.at(made.size()), leaf.variables});
     size_t next = 0;
+    for (const Leaf& leaf : leaves) {
+      if (leaf.is_length) made.push_back(leaf);
+      if (is_float(leaf)) made.push_back({tensors.at(next++), leaf.variables});
+    }
+    next = 0;
     return interpreter_.tape().from_leaves(tangent_form(of),
                                            std::make_shared<const Leaves>(std::move(made)), next);
   }
@@ -125,7 +165,8 @@ Value reverse_derivative(Interpreter& interpreter, const Name& of, const Value& 
   const auto [point, cotangent] = pair_of(interpreter, of, argument, at);
   Differentiated one(interpreter, of, point, cotangent, at);
   const composit::Pullback pullback = composit::vjp(one.function(), one.inputs());
-  return one.tangent_of_argument(pullback.back(one.tangents(cotangent, one.results())));
+  return one.tangent_of_argument(
+      pullback.back(one.tangents(one.result(), cotangent, one.results())));
 }
 
 Value forward_derivative(Interpreter& interpreter, const Name& of, const Value& argument,
@@ -133,7 +174,8 @@ Value forward_derivative(Interpreter& interpreter, const Name& of, const Value& 
   const auto [point, direction] = pair_of(interpreter, of, argument, at);
   Differentiated one(interpreter, of, point, direction, at);
   const composit::Pushforward pushed =
-      composit::jvp(one.function(), one.inputs(), one.tangents(direction, one.leaves()));
+      composit::jvp(one.function(), one.inputs(), one.tangents(point, direction, one.leaves()));
+  one.result();
   return one.tangent_of_result(pushed.tangents);
 }
 

@@ -19,8 +19,8 @@
 
 namespace flashlight::ks {
 
-// A number of an argument at all indices of the tensors that it is in; or an Integer or Bool that
-// is known, as sizes are.
+// A number of an argument at all indices of the tensors that it is in, or the lengths of a ragged
+// tensor, as in graph_of; or an Integer or Bool that is known, as sizes are.
 using Argument = std::variant<composit::LazyTensor, int64_t, bool>;
 
 // A function of a program; copies share the program.

@@ -1,5 +1,7 @@
 #include "frontends/ks/graph.h"
 
+#include <cmath>
+
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "frontends/ks/interpreter.h"
@@ -49,11 +51,11 @@ class Inputs {
   Value argument(const Signature& signature) {
     Values items;
     for (const Parameter& one : signature.parameters) {
-      count_ = 0;
       parameter_ = one.name;
-      several_ = numbers(one.type) > 1;
-      items.push_back(read(one.type, next_, {}));
-      next_ += numbers(one.type);
+      const size_t first = next_;
+      const Part part = part_of(one.type, 0);
+      make_inputs(first);
+      items.push_back(read(part, {}, {}));
     }
     if (next_ != leaves_.size())
       throw composit::UserError("[ks] expected " + std::to_string(next_) + " inputs, received " +
@@ -63,104 +65,139 @@ class Inputs {
   const LazyTensors& tensors() const { return tensors_; }
 
  private:
-  static size_t numbers(const Type& type) {
-    if (type.kind != Type::Kind::tuple && type.kind != Type::Kind::tensor) return 1;
-    size_t count = 0;
-    for (const Type& part : type.parts) count += numbers(part);
-    return count;
-  }
+  // A part of the argument: where its leaves are.
+  struct Part {
+    Type type;
+    std::vector<Part> parts = {};
+    size_t leaf = 0;                   // of a number; the first one of a tensor
+    composit::Ints sizes = {};         // of a tensor
+    std::vector<size_t> lengths = {};  // of a ragged tensor, an input for each axis
+  };
 
-  // The part of the argument whose numbers are the leaves from `first` on, at an index of the
-  // tensors around it.
-  Value read(const Type& type, size_t first, const Index& own) {
-    switch (type.kind) {
-      case Type::Kind::tuple: {
-        Values items;
-        for (const Type& part : type.parts) {
-          items.push_back(read(part, first, own));
-          first += numbers(part);
+  // Takes the next leaves, of what lies in tensors that have `depth` axes together.
+  Part part_of(const Type& type, size_t depth) {
+    Part part{.type = type};
+    if (type.kind == Type::Kind::tuple) {
+      for (const Type& one : type.parts) part.parts.push_back(part_of(one, depth));
+    } else if (type.kind == Type::Kind::tensor) {
+      const auto rank = static_cast<size_t>(type.rank);
+      if (is_length(next_, depth))
+        for (size_t axis = 0; axis < rank; ++axis) {
+          if (!is_length(next_, depth)) refuse(next_, "the lengths of " + print(type), depth);
+          part.lengths.push_back(next_++);
         }
-        return tuple_of(std::move(items));
-      }
-      case Type::Kind::tensor: {
-        const auto rank = static_cast<size_t>(type.rank);
-        if (numbers(type) == 0) {  // a tangent of what has none
-          const Type element = type.parts[0];
-          return tensor_of(composit::Ints(rank, 0), [this, element, first](const Index& index) {
-            return read(element, first, index);
-          });
-        }
-        const composit::Ints all = sizes(first, type);
-        if (all.size() < own.size() + rank) refuse(first, type, own.size() + rank);
-        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(own.size());
-        const composit::Ints mine(begin, begin + type.rank);
-        read(type.parts[0], first, Index(own.size() + rank, Expr(int64_t{0})));  // makes inputs
-        return tensor_of(
-            mine,
-            [this, type, first, own](const Index& index) {
-              Index joined = own;
-              joined.insert(joined.end(), index.begin(), index.end());
-              return read(type.parts[0], first, joined);
-            },
-            true);
-      }
-      default:
-        return number(type, first, own);
+      part.leaf = next_;
+      part.parts.push_back(part_of(type.parts[0], depth + rank));
+      part.sizes = composit::Ints(rank, 0);  // a tangent of what has no numbers
+      if (next_ > part.leaf) part.sizes = sizes(part, depth, rank);
+    } else {
+      part.leaf = next_++;
+      expect_number(part.leaf, type, depth);
     }
+    return part;
+  }
+  // Elements of a tensor have more axes than its lengths.
+  bool is_length(size_t leaf, size_t depth) const {
+    if (leaf >= leaves_.size()) return false;
+    const auto* given = std::get_if<composit::Type>(&leaves_[leaf]);
+    return given != nullptr && given->dtype == composit::DType::int64 && given->rank() == depth;
   }
 
-  composit::Ints sizes(size_t leaf, const Type& type) const {
-    if (leaf >= leaves_.size() || !std::holds_alternative<composit::Type>(leaves_[leaf]))
-      refuse(leaf, type, 1);
-    const composit::Dims& dims = std::get<composit::Type>(leaves_[leaf]).sizes;
-    return {dims.begin(), dims.end()};
+  composit::Ints sizes(const Part& part, size_t depth, size_t rank) const {
+    const auto* given = std::get_if<composit::Type>(&leaves_[part.leaf]);
+    const composit::Dims dims = given == nullptr ? composit::Dims{} : given->sizes;
+    if (dims.size() < depth + rank) refuse(part.leaf, print(part.type), depth + rank);
+    const auto begin = dims.begin() + static_cast<std::ptrdiff_t>(depth);
+    return {begin, begin + static_cast<std::ptrdiff_t>(rank)};
   }
 
-  Value number(const Type& type, size_t leaf, const Index& own) {
-    if (leaf >= leaves_.size()) refuse(leaf, type, own.size());
+  void expect_number(size_t leaf, const Type& type, size_t rank) const {
+    if (leaf >= leaves_.size()) refuse(leaf, print(type), rank);
     const bool integer = type.kind == Type::Kind::integer,
                boolean = type.kind == Type::Kind::boolean;
-    if (const auto* known = std::get_if<int64_t>(&leaves_[leaf])) {
-      if (!integer || !own.empty()) refuse(leaf, type, own.size());
-      return {Expr::literal(*known, composit::DType::int64)};
+    const auto* given = std::get_if<composit::Type>(&leaves_[leaf]);
+    if (given == nullptr) {
+      const bool fits = std::holds_alternative<int64_t>(leaves_[leaf]) ? integer : boolean;
+      if (!fits || rank > 0) refuse(leaf, print(type), rank);
+      return;
     }
-    if (const auto* known = std::get_if<bool>(&leaves_[leaf])) {
-      if (!boolean || !own.empty()) refuse(leaf, type, own.size());
-      return {Expr::literal(*known, composit::DType::bool_)};
-    }
-    const auto& given = std::get<composit::Type>(leaves_[leaf]);
     const composit::DType dtype = integer   ? composit::DType::int64
                                   : boolean ? composit::DType::bool_
                                             : tape_.floating();
-    if (given.dtype != dtype || given.rank() != own.size()) refuse(leaf, type, own.size());
-    return {tape_.load(input(leaf), own)};
+    if (given->dtype != dtype || given->rank() != rank) refuse(leaf, print(type), rank);
   }
 
-  // Inputs are made in their order.
-  LazyTensor input(size_t leaf) {
-    const auto found = made_.find(leaf);
-    if (found != made_.end()) return found->second;
-    const std::string name = several_ ? parameter_ + "." + std::to_string(count_++) : parameter_;
-    const LazyTensor tensor = composit::input(name, std::get<composit::Type>(leaves_[leaf]));
-    tensors_.push_back(tensor);
-    return made_.emplace(leaf, tensor).first->second;
+  // The inputs of a parameter are `v`, or `v.0`, `v.1` where there are several.
+  void make_inputs(size_t first) {
+    size_t count = 0;
+    for (size_t leaf = first; leaf < next_; ++leaf) {
+      const auto* type = std::get_if<composit::Type>(&leaves_[leaf]);
+      if (type == nullptr) continue;
+      const std::string name =
+          next_ - first > 1 ? parameter_ + "." + std::to_string(count++) : parameter_;
+      tensors_.push_back(composit::input(name, *type));
+      made_.emplace(leaf, tensors_.back());
+    }
   }
 
-  [[noreturn]] void refuse(size_t leaf, const Type& type, size_t rank) const {
+  // The part at an index of the tensors around it. `exists`: whether the lengths of all of these
+  // are from 0 to their sizes; absent: they have none.
+  Value read(const Part& part, const Index& own, const Expr& exists) const {
+    if (part.type.kind == Type::Kind::tuple) {
+      Values items;
+      for (const Part& one : part.parts) items.push_back(read(one, own, exists));
+      return tuple_of(std::move(items));
+    }
+    if (part.type.kind != Type::Kind::tensor) return number(part, own, exists);
+    Index lengths;
+    Expr valid = exists;
+    for (size_t axis = 0; axis < part.lengths.size(); ++axis) {
+      const int64_t size = part.sizes[axis];
+      const Expr length = tape_.load(made_.at(part.lengths[axis]), own);
+      const Expr fits = length >= int64_t{0} && length <= size;
+      lengths.push_back(composit::select(fits,
+                                         composit::min(composit::max(length, int64_t{0}), size),
+                                         Expr::literal(size, composit::DType::int64)));
+      valid = valid.defined() ? valid && fits : fits;
+    }
+    return tensor_of(
+        part.sizes,
+        [this_ = *this, element = part.parts[0], own, valid](const Index& index) {
+          Index joined = own;
+          joined.insert(joined.end(), index.begin(), index.end());
+          return this_.read(element, joined, valid);
+        },
+        true, std::move(lengths));
+  }
+
+  // In a tensor whose length is none that it can have, nothing is a number.
+  Value number(const Part& part, const Index& own, const Expr& exists) const {
+    if (const auto* known = std::get_if<int64_t>(&leaves_[part.leaf]))
+      return {Expr::literal(*known, composit::DType::int64)};
+    if (const auto* known = std::get_if<bool>(&leaves_[part.leaf]))
+      return {Expr::literal(*known, composit::DType::bool_)};
+    const Expr element = tape_.load(made_.at(part.leaf), own);
+    if (!exists.defined()) return {element};
+    const bool floating = composit::is_floating_point(element.dtype());
+    const Expr nothing =
+        composit::cast(floating ? Expr(std::nan("")) : Expr(int64_t{0}), element.dtype());
+    return {composit::select(exists, element, nothing)};
+  }
+
+  [[noreturn]] void refuse(size_t leaf, const std::string& expected, size_t rank) const {
     const std::string received = leaf >= leaves_.size() ? "nothing"
                                  : std::holds_alternative<composit::Type>(leaves_[leaf])
                                      ? composit::print(std::get<composit::Type>(leaves_[leaf]))
                                      : "a number";
     throw composit::UserError("[ks] input " + std::to_string(leaf) + ", of the parameter '" +
-                              parameter_ + "': expected " + print(type) + " with " +
+                              parameter_ + "': expected " + expected + " with " +
                               std::to_string(rank) + " dimensions, received " + received);
   }
 
   Tape& tape_;
   const std::vector<ArgumentLeaf>& leaves_;
-  size_t next_ = 0, count_ = 0;
+  size_t next_ = 0;
   std::string parameter_;
-  bool several_ = false;
   std::map<size_t, LazyTensor> made_;
   LazyTensors tensors_;
 };

@@ -3,8 +3,8 @@
 //   const Program program = parse(text, "square.ks");
 //   composit::Graph graph = graph_of(program, "square", {tensor_type(DType::float32, {100})});
 //
-// Sizes are known: those of arguments are given, and what depends on values of arguments is no
-// size. Functions are inlined.
+// Sizes are known: those of arguments are given. What depends on values or on an index is the
+// length of a ragged tensor, whose largest size is known. Functions are inlined.
 #pragma once
 
 #include <string>
@@ -30,12 +30,15 @@ struct GraphOptions {
 };
 
 // One number of an argument, at all indices of the tensors that it is in: an input of that type; or
-// an integer or bool that is known.
+// an integer or bool that is known. Before the elements of a ragged tensor stand its lengths, an
+// int64 for each tensor that it is: float64[3, 5] is a Vec of Vecs of 5, after int64[3] one of Vecs
+// of up to 5. Tangents have none: their lengths are those of what they are tangents of.
 using ArgumentLeaf = std::variant<composit::Type, int64_t, bool>;
 
 // `function`: "gmm", "[rev gmm]", "[gmm (Vec Float)]". `leaves`: of its argument, in order. Inputs
-// have the names of parameters; results are the numbers of the result. UserError with file, line
-// and column for what has no graph: a recursion that does not end, a size that is not known.
+// have the names of parameters; results are the numbers of the result, with lengths as above.
+// UserError with file, line and column for what has no graph: a recursion that does not end, a size
+// without a bound.
 composit::Graph graph_of(const Program& program, const std::string& function,
                          const std::vector<ArgumentLeaf>& leaves, const GraphOptions& options = {});
 

@@ -183,12 +183,53 @@ Value Interpreter::select(const Expr& condition, const Value& x, const Value& y,
     return tuple_of(std::move(items));
   }
   if (!x.is_tensor()) refuse(at, "an if chooses between functions or strings");
-  if (x.tensor().sizes != y.tensor().sizes)
-    refuse(at, "a size that is not known: the ways of an if have tensors of " +
-                   composit::str(x.tensor().sizes) + " and " + composit::str(y.tensor().sizes));
-  return tensor_of(x.tensor().sizes, [this, condition, x, y, at](const Index& index) {
-    return select(condition, x.tensor().at(index), y.tensor().at(index), at);
-  });
+  return select_tensor(condition, x, y, at);
+}
+
+namespace {
+
+// The element of a tensor at an index that may be above its sizes: then, 0.
+Value element_or_zero(Interpreter& interpreter, const TensorValue& x, const Index& index,
+                      const Value& like, Position at) {
+  Expr below;
+  for (size_t axis = 0; axis < index.size(); ++axis) {
+    const auto range = interpreter.tape().range(index[axis]);
+    if (range && range->most < x.sizes[axis]) continue;
+    if (x.sizes[axis] == 0) return zero_of(like);
+    const Expr one = index[axis] < x.sizes[axis];
+    below = below.defined() ? below && one : one;
+  }
+  const Value element = x.at(index);
+  return below.defined() ? interpreter.select(below, element, zero_of(element), at) : element;
+}
+
+}  // namespace
+
+Value Interpreter::select_tensor(const Expr& condition, const Value& x, const Value& y,
+                                 Position at) {
+  const TensorValue &p = x.tensor(), &q = y.tensor();
+  if (same_sizes(p, q))
+    return tensor_like(p, [this, condition, x, y, at](const Index& index) {
+      return select(condition, x.tensor().at(index), y.tensor().at(index), at);
+    });
+  composit::Ints most;
+  Index lengths;
+  for (size_t axis = 0; axis < p.sizes.size(); ++axis) {
+    const bool same = p.length(axis).same(q.length(axis));
+    most.push_back(std::max(p.sizes[axis], q.sizes[axis]));
+    lengths.push_back(!same            ? composit::select(condition, p.length(axis), q.length(axis))
+                      : p.ragged(axis) ? p.length(axis)
+                                       : Expr());
+  }
+  const auto element = [this, condition, x, y, at](const Index& index) {
+    const auto is_empty = [](const TensorValue& one) {
+      return std::find(one.sizes.begin(), one.sizes.end(), 0) != one.sizes.end();
+    };
+    const Value like = is_empty(x.tensor()) ? y.tensor().at(index) : x.tensor().at(index);
+    return select(condition, element_or_zero(*this, x.tensor(), index, like, at),
+                  element_or_zero(*this, y.tensor(), index, like, at), at);
+  };
+  return tensor_of(std::move(most), element, false, std::move(lengths));
 }
 
 Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {

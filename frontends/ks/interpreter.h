@@ -35,7 +35,8 @@ class Interpreter {
   Type type_of(const Value& value);
   [[noreturn]] void refuse(Position at, const std::string& what) const;
 
-  // x if the condition holds, else y: numbers are selected, tensors element by element.
+  // x if the condition holds, else y: numbers are selected, tensors element by element. Tensors of
+  // different sizes give a ragged one.
   Value select(const Expr& condition, const Value& x, const Value& y, Position at);
 
   // Prints values, after those before. UserError where it is not known how often that happens.
@@ -46,6 +47,7 @@ class Interpreter {
   bool defines(const std::string& function) const;
   const Def* find(const Name& name, const std::optional<Type>& argument) const;
   Value run(const Def& def, const Value& argument, Position at);
+  Value select_tensor(const Expr& condition, const Value& x, const Value& y, Position at);
   Value derived(const Name& name, const Value& argument, Position at);
   Value let(const Let& one, const ScopePtr& scope, Position at);
   ScopePtr bind(const Pattern& pattern, const Value& value, const ScopePtr& scope, Position at);
@@ -78,6 +80,9 @@ Value shape_of(const Value& value);
 // rules.cpp: the expressions that the parameters of a rule stand for, where its left side is this
 // expression.
 std::optional<std::vector<ExpressionPtr>> match(const Rule& rule, const Expression& expression);
+
+// primitives.cpp: a value of that form whose numbers are 0.
+Value zero_of(const Value& value);
 
 // An integer that is known; nothing for others.
 std::optional<int64_t> known(const Value& value);

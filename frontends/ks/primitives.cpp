@@ -55,9 +55,10 @@ Value zip(const PrimitiveCall& call, const Value& x, const Value& y,
       items.push_back(zip(call, x.items()[i], y.items()[i], f));
     return tuple_of(std::move(items));
   }
-  if (x.is_tensor() && y.is_tensor() && x.tensor().sizes == y.tensor().sizes) {
+  if (x.is_tensor() && y.is_tensor() && x.tensor().sizes.size() == y.tensor().sizes.size()) {
+    expect_same_sizes(call, x.tensor(), y.tensor(), "two values of one form");
     const PrimitiveCall kept = call;
-    return tensor_of(x.tensor().sizes, [x, y, f, kept](const Index& index) {
+    return tensor_like(x.tensor(), [x, y, f, kept](const Index& index) {
       return zip(kept, x.tensor().at(index), y.tensor().at(index), f);
     });
   }
@@ -71,8 +72,13 @@ Value map_numbers(const Value& x, const std::function<Expr(const Expr&)>& f) {
     return tuple_of(std::move(items));
   }
   if (!x.is_tensor()) return x;
-  return tensor_of(x.tensor().sizes,
-                   [x, f](const Index& index) { return map_numbers(x.tensor().at(index), f); });
+  return tensor_like(x.tensor(),
+                     [x, f](const Index& index) { return map_numbers(x.tensor().at(index), f); });
+}
+
+Value zero_of(const Value& x) {
+  return map_numbers(x,
+                     [](const Expr& one) { return composit::cast(Expr(int64_t{0}), one.dtype()); });
 }
 
 namespace {
@@ -87,9 +93,10 @@ Value moved(const PrimitiveCall& call, const Value& x, const Value& dx) {
       items.push_back(moved(call, x.items()[i], dx.items()[i]));
     return tuple_of(std::move(items));
   }
-  if (x.is_tensor() && dx.is_tensor() && x.tensor().sizes == dx.tensor().sizes) {
+  if (x.is_tensor() && dx.is_tensor() && x.tensor().sizes.size() == dx.tensor().sizes.size()) {
+    expect_same_sizes(call, x.tensor(), dx.tensor(), "two values of one form");
     const PrimitiveCall kept = call;
-    return tensor_of(x.tensor().sizes, [x, dx, kept](const Index& index) {
+    return tensor_like(x.tensor(), [x, dx, kept](const Index& index) {
       return moved(kept, x.tensor().at(index), dx.tensor().at(index));
     });
   }
@@ -119,10 +126,12 @@ Expr dot(const PrimitiveCall& call, const Value& x, const Value& y) {
       total = total + dot(call, x.items()[i], y.items()[i]);
     return total;
   }
-  if (!x.is_tensor() || !y.is_tensor() || x.tensor().sizes != y.tensor().sizes)
+  if (!x.is_tensor() || !y.is_tensor() || x.tensor().sizes.size() != y.tensor().sizes.size())
     refuse(call, "two values of one form");
+  expect_same_sizes(call, x.tensor(), y.tensor(), "two values of one form");
   const Index index = tape.variables(x.tensor().sizes);
-  total = dot(call, x.tensor().at(index), y.tensor().at(index));
+  const Value products = {dot(call, x.tensor().at(index), y.tensor().at(index))};
+  total = zero_outside(x.tensor().inside(index), products).number();
   for (size_t axis = index.size(); axis-- > 0;) total = tape.sum(total, index[axis]);
   return total;
 }

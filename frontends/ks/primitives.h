@@ -42,8 +42,20 @@ Value of_float(PrimitiveCall& call) {
   return map_numbers(x, [](const Expr& one) { return Expr::call(kFunction, {one}); });
 }
 
-// The sizes of a tensor: an Integer, or a tuple of them; all are known.
-composit::Ints sizes(const PrimitiveCall& call, const Value& value);
+// The sizes of a tensor: an Integer, or a tuple of them. What is not known is a length, at most the
+// size beside it: UserError where no largest one is known.
+struct Sizes {
+  composit::Ints most;
+  Index lengths;  // absent for those that are known; empty if all are
+};
+Sizes sizes(const PrimitiveCall& call, const Value& value);
+// UserError, naming the function, where two tensors are not known to be of the same sizes.
+void expect_same_sizes(const PrimitiveCall& call, const TensorValue& x, const TensorValue& y,
+                       const char* expected);
+// UserError, naming the function, for a ragged tensor.
+void expect_not_ragged(const PrimitiveCall& call, const Value& value);
+// A number where a condition, which may be absent, holds, else 0.
+Value zero_outside(const Expr& inside, const Value& value);
 // Indices as the program sees them: one Integer, or a tuple of several.
 Value index_value(const Index& index);
 

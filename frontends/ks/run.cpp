@@ -10,8 +10,8 @@ namespace {
 // Writes printed values, whose numbers are the elements of arrays.
 class Writer {
  public:
-  Writer(std::ostream& out, std::vector<composit::Array> arrays)
-      : out_(out), arrays_(std::move(arrays)) {}
+  Writer(std::ostream& out, Tape& tape, std::vector<composit::Array> arrays)
+      : out_(out), tape_(tape), arrays_(std::move(arrays)) {}
 
   void write(const Value& value) {
     size_t last = next_;
@@ -34,22 +34,28 @@ class Writer {
     }
     if (value.is_tensor()) {
       const TensorValue& tensor = value.tensor();
-      const Value element = tensor.at(Index(tensor.sizes.size(), Expr(int64_t{0})));
+      composit::Ints sizes = tensor.sizes;
+      for (size_t axis = 0; axis < sizes.size(); ++axis)
+        if (tensor.ragged(axis))
+          sizes[axis] =
+              composit::elements<int64_t>(arrays_.at(leaf++))[static_cast<size_t>(offset)];
+      const Value element = tensor.at(tape_.variables(tensor.sizes));
       const size_t first = leaf;
-      axis(tensor, element, 0, offset, first, leaf);
+      axis(tensor, sizes, element, 0, offset, first, leaf);
     }
   }
-  void axis(const TensorValue& tensor, const Value& element, size_t number, int64_t offset,
-            size_t first, size_t& leaf) {
+  // `sizes`: how many elements there are, of those that there is memory for.
+  void axis(const TensorValue& tensor, const composit::Ints& sizes, const Value& element,
+            size_t number, int64_t offset, size_t first, size_t& leaf) {
     if (number == tensor.sizes.size()) {
       leaf = first;
       write(element, offset, leaf);
       return;
     }
     out_ << '[';
-    for (int64_t i = 0; i < tensor.sizes[number]; ++i) {
+    for (int64_t i = 0; i < sizes[number]; ++i) {
       if (i > 0) out_ << ", ";
-      axis(tensor, element, number + 1, offset * tensor.sizes[number] + i, first, leaf);
+      axis(tensor, sizes, element, number + 1, offset * tensor.sizes[number] + i, first, leaf);
     }
     out_ << ']';
   }
@@ -63,6 +69,7 @@ class Writer {
   }
 
   std::ostream& out_;
+  Tape& tape_;
   std::vector<composit::Array> arrays_;
   size_t next_ = 0;
 };
@@ -86,7 +93,7 @@ void run(const Program& program, std::ostream& out, const GraphOptions& options)
   }
   composit::Graph::Parts parts;
   for (const Leaf& one : leaves) parts.outputs.push_back(one.tensor);
-  Writer writer(out, composit::evaluate(composit::Graph(std::move(parts)), {}));
+  Writer writer(out, tape, composit::evaluate(composit::Graph(std::move(parts)), {}));
   for (const Value& one : printed) writer.write(one);
 }
 

@@ -85,6 +85,8 @@ Value from_pairs(const PrimitiveCall& call, const Value& shape, const Value& pai
       "a tensor of the result's sizes, a size, and a function that gives an "
       "index and an element";
   if (!shape.is_tensor() || !pair.is_tuple() || pair.items().size() != 2) refuse(call, expected);
+  expect_not_ragged(call, shape);
+  expect_not_ragged(call, pair);
   const Value& place = pair.items()[0];
   const Values items = place.is_tuple() ? place.items() : Values{place};
   const composit::Ints sizes = shape.tensor().sizes;
@@ -111,7 +113,11 @@ bool has_sizes(const Value& value) {
 // The sum of all elements that a function gives for the same index, zero elsewhere.
 Value build_from_sparse(PrimitiveCall& call) {
   const Values all = arguments(call, 3, "a shape, a size and a function of an index");
-  const Index loop = call.interpreter.tape().variables(sizes(call, all[1]));
+  const Sizes steps = sizes(call, all[1]);
+  if (!steps.lengths.empty())
+    call.interpreter.refuse(call.at,
+                            "'" + call.name + "' of as many elements as a value or an index says");
+  const Index loop = call.interpreter.tape().variables(steps.most);
   const Value pairs = closure(call, all[2]).call(index_value(loop));
   if (call.name == "buildFromSparse") return from_pairs(call, all[0], pairs, loop);
   if (!all[0].is_tuple() || !pairs.is_tuple() || all[0].items().size() != pairs.items().size())
@@ -133,7 +139,7 @@ Value unzip(PrimitiveCall& call) {
   for (size_t i = 0; i < element.items().size(); ++i)
     tensors.push_back(tensor_of(
         v.tensor().sizes, [v, i](const Index& index) { return v.tensor().at(index).items()[i]; },
-        v.tensor().in_memory));
+        v.tensor().in_memory, v.tensor().lengths));
   return tuple_of(std::move(tensors));
 }
 
@@ -145,11 +151,12 @@ Value shape_of(const Value& value) {
     return tuple_of(std::move(items));
   }
   Values extents;
-  for (const int64_t size : value.tensor().sizes) extents.push_back(integer(size));
+  for (size_t axis = 0; axis < value.tensor().sizes.size(); ++axis)
+    extents.push_back({value.tensor().length(axis)});
   const Value element = value.tensor().at(Index(extents.size(), Expr(int64_t{0})));
   if (!has_sizes(element)) return extents.size() == 1 ? extents[0] : tuple_of(std::move(extents));
-  return tensor_of(value.tensor().sizes,
-                   [value](const Index& index) { return shape_of(value.tensor().at(index)); });
+  return tensor_like(value.tensor(),
+                     [value](const Index& index) { return shape_of(value.tensor().at(index)); });
 }
 Value shape(PrimitiveCall& call) {
   return shape_of(call.arguments.size() == 1 ? call.arguments[0] : tuple_of(call.arguments));

@@ -7,19 +7,50 @@
 
 namespace flashlight::ks {
 
-composit::Ints sizes(const PrimitiveCall& call, const Value& value) {
+Sizes sizes(const PrimitiveCall& call, const Value& value) {
   const Values all = value.is_tuple() ? value.items() : Values{value};
-  composit::Ints sizes;
+  Interpreter& interpreter = call.interpreter;
+  Sizes sizes;
   for (const Value& one : all) {
     if (!is_integer(one)) refuse(call, "a size: an Integer, or a tuple of them");
     const auto size = known(one);
-    if (!size)
-      call.interpreter.refuse(call.at, "a size that is not known: '" + call.name +
-                                           "' gets one that depends on values or on an index");
-    if (*size < 0) call.interpreter.refuse(call.at, "a size of " + std::to_string(*size));
-    sizes.push_back(*size);
+    const auto range = interpreter.tape().range(one.number());
+    if (!size && !range)
+      interpreter.refuse(call.at, "a size that is not known: '" + call.name +
+                                      "' gets one that depends on values, and nothing says how "
+                                      "large it is at most, as (max 0 (min 10 n)) does");
+    if (!size && range->least < 0)
+      interpreter.refuse(call.at, "a size that may be negative: '" + call.name +
+                                      "' gets one that is " + std::to_string(range->least) +
+                                      " at least; (max 0 n) is not");
+    if (size && *size < 0) interpreter.refuse(call.at, "a size of " + std::to_string(*size));
+    sizes.most.push_back(size ? *size : range->most);
+    sizes.lengths.push_back(size || range->least == range->most ? Expr() : one.number());
   }
+  const auto is_exact = [](const Expr& length) { return !length.defined(); };
+  if (std::all_of(sizes.lengths.begin(), sizes.lengths.end(), is_exact)) sizes.lengths.clear();
   return sizes;
+}
+
+void expect_same_sizes(const PrimitiveCall& call, const TensorValue& x, const TensorValue& y,
+                       const char* expected) {
+  if (same_sizes(x, y)) return;
+  if (!x.ragged() && !y.ragged()) refuse(call, expected);
+  call.interpreter.refuse(call.at, "'" + call.name +
+                                       "' of tensors whose sizes are not known to be the same: "
+                                       "build one over the size of the other");
+}
+void expect_not_ragged(const PrimitiveCall& call, const Value& value) {
+  if (call.interpreter.tape().is_ragged(value))
+    call.interpreter.refuse(call.at, "'" + call.name +
+                                         "' of a ragged tensor, whose elements are of sizes that "
+                                         "depend on values or on an index");
+}
+Value zero_outside(const Expr& inside, const Value& value) {
+  if (!inside.defined()) return value;
+  return map_numbers(value, [inside](const Expr& one) {
+    return composit::select(inside, one, composit::cast(Expr(int64_t{0}), one.dtype()));
+  });
 }
 
 Value index_value(const Index& index) {
@@ -48,8 +79,8 @@ Value element(const PrimitiveCall& call, const Value& index, const Value& tensor
     if (range && (range->least >= size || range->most < 0))
       call.interpreter.refuse(call.at, "the index " + std::to_string(range->least) +
                                            " of a tensor of " + std::to_string(size));
-    if (!range || range->least < 0 || range->most >= size) {
-      const Expr here = one >= 0 && one < size;
+    if (!range || range->least < 0 || range->most >= size || from.ragged(axis)) {
+      const Expr here = one >= 0 && one < from.length(axis);
       inside = inside.defined() ? inside && here : here;
     }
     at.push_back(one);
@@ -65,7 +96,7 @@ Value element(const PrimitiveCall& call, const Value& index, const Value& tensor
       for (const Value& item : one.items()) items.push_back(nowhere(item));
       return tuple_of(std::move(items));
     }
-    return tensor_of(one.tensor().sizes, [one, nowhere](const Index& inner) {
+    return tensor_like(one.tensor(), [one, nowhere](const Index& inner) {
       return nowhere(one.tensor().at(inner));
     });
   };
@@ -73,17 +104,22 @@ Value element(const PrimitiveCall& call, const Value& index, const Value& tensor
 }
 
 // Sums each Float of a value over an index; other numbers are none of a sum.
-Value sum_over(Interpreter& interpreter, const Value& value, const Expr& variable) {
-  if (value.is_number()) return {interpreter.tape().sum(value.number(), variable)};
+Value sum_over(const PrimitiveCall& call, const Value& value, const Expr& variable) {
+  Tape& tape = call.interpreter.tape();
+  if (value.is_number()) return {tape.sum(value.number(), variable)};
   if (value.is_tuple()) {
     Values items;
-    for (const Value& item : value.items()) items.push_back(sum_over(interpreter, item, variable));
+    for (const Value& item : value.items()) items.push_back(sum_over(call, item, variable));
     return tuple_of(std::move(items));
   }
   // All elements at once: a sum for each would be a node for each.
   const TensorValue& tensor = value.tensor();
-  const Index own = interpreter.tape().variables(tensor.sizes);
-  const Value sums = sum_over(interpreter, tensor.at(own), variable);
+  for (const Expr& length : tensor.lengths)
+    if (length.defined() &&
+        composit::depends_on(length, composit::ExprKind::parameter, variable.number()))
+      call.interpreter.refuse(call.at, "'" + call.name + "' of tensors of different sizes");
+  const Index own = tape.variables(tensor.sizes);
+  const Value sums = sum_over(call, tensor.at(own), variable);
   return tensor_of(
       tensor.sizes,
       [own, sums](const Index& index) {
@@ -95,43 +131,39 @@ Value sum_over(Interpreter& interpreter, const Value& value, const Expr& variabl
           });
         });
       },
-      true);
+      true, tensor.lengths);
 }
 
-// The same over several indices, the last one first.
-Value sum_over(Interpreter& interpreter, Value value, const Index& index) {
-  for (size_t axis = index.size(); axis-- > 0;) value = sum_over(interpreter, value, index[axis]);
+// The same over all indices of a tensor, the last one first.
+Value sum_of(const PrimitiveCall& call, const TensorValue& tensor) {
+  const Index index = call.interpreter.tape().variables(tensor.sizes);
+  Value value = zero_outside(tensor.inside(index), tensor.at(index));
+  for (size_t axis = index.size(); axis-- > 0;) value = sum_over(call, value, index[axis]);
   return value;
 }
 
-Value zero_of(const Value& x) {
-  return map_numbers(x,
-                     [](const Expr& one) { return composit::cast(Expr(int64_t{0}), one.dtype()); });
-}
 }  // namespace
 
 Value build(PrimitiveCall& call) {
   const Values both = arguments(call, 2, "a size and a function of an index");
   const Closure f = closure(call, both[1]);
-  return tensor_of(sizes(call, both[0]),
-                   [f](const Index& index) { return f.call(index_value(index)); });
+  Sizes all = sizes(call, both[0]);
+  return tensor_of(
+      std::move(all.most), [f](const Index& index) { return f.call(index_value(index)); }, false,
+      std::move(all.lengths));
 }
-Value sumbuild(PrimitiveCall& call) {
-  const Values both = arguments(call, 2, "a size and a function of an index");
-  const Index index = call.interpreter.tape().variables(sizes(call, both[0]));
-  return sum_over(call.interpreter, closure(call, both[1]).call(index_value(index)), index);
-}
+Value sumbuild(PrimitiveCall& call) { return sum_of(call, build(call).tensor()); }
 Value sum(PrimitiveCall& call) {
   const Value v = arguments(call, 1, "a tensor")[0];
   if (!v.is_tensor()) refuse(call, "a tensor");
-  const Index index = call.interpreter.tape().variables(v.tensor().sizes);
-  return sum_over(call.interpreter, v.tensor().at(index), index);
+  return sum_of(call, v.tensor());
 }
 Value size(PrimitiveCall& call) {
   const Value v = arguments(call, 1, "a tensor")[0];
   if (!v.is_tensor()) refuse(call, "a tensor");
   Values items;
-  for (const int64_t one : v.tensor().sizes) items.push_back(integer(one));
+  for (size_t axis = 0; axis < v.tensor().sizes.size(); ++axis)
+    items.push_back({v.tensor().length(axis)});
   return items.size() == 1 ? items[0] : tuple_of(std::move(items));
 }
 Value index(PrimitiveCall& call) {
@@ -144,16 +176,19 @@ Value map(PrimitiveCall& call) {
   const Values all = arguments(call, two ? 3 : 2, "a function and tensors");
   const Closure f = closure(call, all[0]);
   const Value x = all[1], y = all.back();
-  if (!x.is_tensor() || !y.is_tensor() || x.tensor().sizes != y.tensor().sizes)
+  if (!x.is_tensor() || !y.is_tensor() || x.tensor().sizes.size() != y.tensor().sizes.size())
     refuse(call, "a function and tensors of one size");
-  return tensor_of(x.tensor().sizes, [f, x, y, two](const Index& at) {
+  expect_same_sizes(call, x.tensor(), y.tensor(), "a function and tensors of one size");
+  return tensor_like(x.tensor(), [f, x, y, two](const Index& at) {
     return f.call(two ? tuple_of({x.tensor().at(at), y.tensor().at(at)}) : x.tensor().at(at));
   });
 }
 Value const_vec(PrimitiveCall& call) {
   const Values both = arguments(call, 2, "a size and a value");
   const Value x = both[1];
-  return tensor_of(sizes(call, both[0]), [x](const Index&) { return x; });
+  Sizes all = sizes(call, both[0]);
+  return tensor_of(
+      std::move(all.most), [x](const Index&) { return x; }, false, std::move(all.lengths));
 }
 Value vec_init(PrimitiveCall& call) {
   const Values items = call.arguments;
@@ -182,40 +217,52 @@ Value delta_vec(PrimitiveCall& call) {
   const Value x = all[2];
   Interpreter& interpreter = call.interpreter;
   const Position at = call.at;
-  return tensor_of(sizes(call, all[0]), [&interpreter, places, x, at](const Index& index) {
+  Sizes extents = sizes(call, all[0]);
+  const auto element = [&interpreter, places, x, at](const Index& index) {
     Expr here;
     for (size_t i = 0; i < index.size(); ++i) {
       const Expr same = composit::eq(index[i], places[i].number());
       here = here.defined() ? here && same : same;
     }
     return interpreter.select(here, x, zero_of(x), at);
-  });
+  };
+  return tensor_of(std::move(extents.most), element, false, std::move(extents.lengths));
 }
 Value diagonal(PrimitiveCall& call) {
   const Values all = arguments(call, 3, "two sizes and a Vec");
   const Value v = all[2];
   if (!v.is_tensor()) refuse(call, "two sizes and a Vec");
-  const composit::Ints rows = sizes(call, all[0]), columns = sizes(call, all[1]);
+  expect_not_ragged(call, v);
+  const Sizes rows = sizes(call, all[0]), columns = sizes(call, all[1]);
+  Index lengths;
+  if (!rows.lengths.empty() || !columns.lengths.empty())
+    lengths = {rows.lengths.empty() ? Expr() : rows.lengths[0],
+               columns.lengths.empty() ? Expr() : columns.lengths[0]};
   Interpreter& interpreter = call.interpreter;
   const Position at = call.at;
-  return tensor_of({rows[0], columns[0]}, [&interpreter, v, at](const Index& index) {
+  const auto element = [&interpreter, v, at](const Index& index) {
     const Value x = v.tensor().at({index[0]});
     return interpreter.select(composit::eq(index[0], index[1]), x, zero_of(x), at);
-  });
+  };
+  return tensor_of({rows.most[0], columns.most[0]}, element, false, std::move(lengths));
 }
 
-// True if tensors in two values of one type have the same sizes.
-bool same_sizes(Tape& tape, const Value& x, const Value& y) {
+namespace {
+
+// True if tensors in two values of one type are of the same sizes, or both of some up to these.
+bool keeps_form(Tape& tape, const Value& x, const Value& y) {
   if (x.is_tuple() && y.is_tuple()) {
     bool same = x.items().size() == y.items().size();
     for (size_t i = 0; same && i < x.items().size(); ++i)
-      same = same_sizes(tape, x.items()[i], y.items()[i]);
+      same = keeps_form(tape, x.items()[i], y.items()[i]);
     return same;
   }
   if (!x.is_tensor() || !y.is_tensor()) return true;
   if (x.tensor().sizes != y.tensor().sizes) return false;
+  for (size_t axis = 0; axis < x.tensor().sizes.size(); ++axis)
+    if (x.tensor().ragged(axis) != y.tensor().ragged(axis)) return false;
   const Index some = tape.variables(x.tensor().sizes);
-  return same_sizes(tape, x.tensor().at(some), y.tensor().at(some));
+  return keeps_form(tape, x.tensor().at(some), y.tensor().at(some));
 }
 
 // A fold whose result grows: each step has other sizes, and is made for itself.
@@ -225,27 +272,24 @@ Value unrolled(Tape& tape, const Closure& f, Value so_far, const TensorValue& v)
   return so_far;
 }
 
-// fold f init v: f of the result so far and an element, for each element in its order.
-Value fold(PrimitiveCall& call) {
-  const Values all = arguments(call, 3, "a function, a start and a Vec");
-  const Closure f = closure(call, all[0]);
-  if (!all[2].is_tensor() || all[2].tensor().sizes.size() != 1)
-    refuse(call, "a function, a start and a Vec");
+// fold f init v of a Vec that is not ragged.
+Value fold(const PrimitiveCall& call, const Closure& f, const Value& init_value,
+           const TensorValue& v) {
   Tape& tape = call.interpreter.tape();
-  if (!tape.has_graph()) return unrolled(tape, f, all[1], all[2].tensor());
-  const Value start = tape.computed(all[1]);
+  if (!tape.has_graph()) return unrolled(tape, f, init_value, v);
+  const Value start = tape.computed(init_value);
   // Indices of enclosing builds that anything here depends on: each has a fold of its own.
-  const Expr i = tape.variable(all[2].tensor().sizes[0]);
-  const Value element_value = all[2].tensor().at({i});
+  const Expr i = tape.variable(v.sizes[0]);
+  const Value element_value = v.at({i});
   const Value probe = f.call(tuple_of({start, element_value}));
-  if (!same_sizes(tape, start, probe)) return unrolled(tape, f, all[1], all[2].tensor());
-  std::vector<size_t> outer =
-      tape.variables_of(tape.numbers_of(tuple_of({start, element_value, probe})));
+  if (!keeps_form(tape, start, probe)) return unrolled(tape, f, init_value, v);
+  std::vector<size_t> outer = tape.variables_within(tuple_of({start, element_value, probe}));
   std::erase(outer, i.number());
   std::vector<size_t> with_index = {i.number()};
   with_index.insert(with_index.end(), outer.begin(), outer.end());
   std::vector<Leaf> carried, elements;
   tape.leaves(start, outer, carried);
+  for (Leaf& one : carried) one.range.reset();  // that of the start
   tape.leaves(element_value, with_index, elements);
   LazyTensors init, sequences;
   for (const Leaf& one : carried) init.push_back(one.tensor);
@@ -269,9 +313,38 @@ Value fold(PrimitiveCall& call) {
         for (const Leaf& one : results) tensors.push_back(one.tensor);
         return composit::ScanStep{.carried = std::move(tensors), .outputs = {}};
       },
-      init, sequences, {.reverse = false, .length = all[2].tensor().sizes[0]});
+      init, sequences, {.reverse = false, .length = v.sizes[0]});
   size_t next = 0;
   return tape.from_leaves(start, with(carried, end.carried, 0), next);
+}
+
+// The elements of a ragged Vec up to its size, each with whether it is there.
+TensorValue with_inside(const TensorValue& v) {
+  return {v.sizes, [v](const Index& index) { return tuple_of({v.at(index), {v.inside(index)}}); }};
+}
+// f for such an element that is there; the result so far behind the last one.
+Closure until_length(const PrimitiveCall& call, const Closure& f) {
+  Interpreter& interpreter = call.interpreter;
+  return {[&interpreter, f, at = call.at](const Value& argument) {
+    const Value& so_far = argument.items()[0];
+    const Value& element = argument.items()[1];
+    const Value next = f.call(tuple_of({so_far, element.items()[0]}));
+    if (!keeps_form(interpreter.tape(), so_far, next))
+      interpreter.refuse(at, "a 'fold' over a ragged Vec whose result grows");
+    return interpreter.select(element.items()[1].number(), next, so_far, at);
+  }};
+}
+}  // namespace
+
+// fold f init v: f of the result so far and an element, for each element in its order.
+Value fold(PrimitiveCall& call) {
+  const Values all = arguments(call, 3, "a function, a start and a Vec");
+  const Closure f = closure(call, all[0]);
+  if (!all[2].is_tensor() || all[2].tensor().sizes.size() != 1)
+    refuse(call, "a function, a start and a Vec");
+  const TensorValue& v = all[2].tensor();
+  if (v.ragged()) return fold(call, until_length(call, f), all[1], with_inside(v));
+  return fold(call, f, all[1], v);
 }
 
 }  // namespace flashlight::ks

@@ -9,16 +9,27 @@
 namespace flashlight::ks {
 
 using composit::ExprKind;
-using composit::Function;
 
-namespace {
-
-// Integers and bools that are known stay so: they may be sizes.
 bool is_known(const Expr& number) {
   return number.kind() == ExprKind::literal && !composit::is_floating_point(number.dtype());
 }
 
-}  // namespace
+Expr TensorValue::inside(const Index& index) const {
+  Expr all;
+  for (size_t axis = 0; axis < lengths.size(); ++axis) {
+    if (!lengths[axis].defined()) continue;
+    const Expr one = index[axis] < lengths[axis];
+    all = all.defined() ? all && one : one;
+  }
+  return all;
+}
+
+bool same_sizes(const TensorValue& x, const TensorValue& y) {
+  if (x.sizes != y.sizes) return false;
+  for (size_t axis = 0; axis < x.sizes.size(); ++axis)
+    if (!x.length(axis).same(y.length(axis))) return false;
+  return true;
+}
 
 Tape Tape::of_numbers(const std::vector<Expr>& numbers) {
   Tape tape(composit::DType::float64);
@@ -53,10 +64,14 @@ Index Tape::variables(const composit::Ints& sizes) {
   return index;
 }
 
-Expr Tape::load(const LazyTensor& tensor, Index index) {
+Expr Tape::load(const LazyTensor& tensor, Index index, std::optional<Range> range) {
   size_t number = 0;
   while (number < tensors_.size() && !(tensors_[number] == tensor)) ++number;
-  if (number == tensors_.size()) tensors_.push_back(tensor);
+  if (number == tensors_.size()) {
+    tensors_.push_back(tensor);
+    ranges_.emplace_back();
+  }
+  if (range) ranges_[number] = range;
   return Expr::load(number, tensor.dtype(), std::move(index));
 }
 
@@ -159,127 +174,32 @@ Expr Tape::largest(const Expr& value, const Expr& variable) {
   });
 }
 
-std::vector<Expr> Tape::numbers_of(const Value& value) {
-  std::vector<Expr> all;
-  const auto add = [&](const Value& part) {
-    const std::vector<Expr> inner = numbers_of(part);
-    all.insert(all.end(), inner.begin(), inner.end());
+std::vector<size_t> Tape::variables_within(const Value& value) {
+  std::set<size_t> all;
+  const auto add = [&](const std::vector<size_t>& variables) {
+    all.insert(variables.begin(), variables.end());
   };
-  if (value.is_number()) all.push_back(value.number());
+  if (value.is_number()) add(variables_of({value.number()}));
   if (value.is_tuple())
-    for (const Value& item : value.items()) add(item);
+    for (const Value& item : value.items()) add(variables_within(item));
   if (value.is_tensor()) {
-    Index zeros(value.tensor().sizes.size(), Expr(int64_t{0}));
-    add(value.tensor().at(zeros));
+    const TensorValue& tensor = value.tensor();
+    for (const Expr& length : tensor.lengths)
+      if (length.defined()) add(variables_of({length}));
+    const Index own = variables(tensor.sizes);
+    add(variables_within(tensor.at(own)));
+    for (const Expr& one : own) all.erase(one.number());
   }
-  return all;
+  return {all.begin(), all.end()};
 }
 
-std::optional<Tape::Range> Tape::range(const Expr& x) const {
-  if (x.kind() == ExprKind::parameter) return Range{0, extents_[x.number()] - 1};
-  if (x.kind() == ExprKind::literal) {
-    const auto* value = std::get_if<int64_t>(&x.value());
-    return value == nullptr ? std::nullopt : std::optional(Range{*value, *value});
-  }
-  if (x.kind() != ExprKind::call) return std::nullopt;
-  std::vector<Range> of;
-  for (const Expr& argument : x.arguments()) {
-    const bool condition = argument.dtype() == composit::DType::bool_;
-    const auto one = condition ? Range{0, 1} : range(argument);
-    if (!one) return std::nullopt;
-    of.push_back(*one);
-  }
-  constexpr int64_t kLarge = int64_t{1} << 31;  // products of smaller numbers do not wrap
-  for (const Range& one : of)
-    if (one.least < -kLarge || one.most > kLarge) return std::nullopt;
-  switch (x.function()) {
-    case Function::add:
-      return Range{of[0].least + of[1].least, of[0].most + of[1].most};
-    case Function::sub:
-      return Range{of[0].least - of[1].most, of[0].most - of[1].least};
-    case Function::neg:
-      return Range{-of[0].most, -of[0].least};
-    case Function::mul: {
-      const auto all = {of[0].least * of[1].least, of[0].least * of[1].most,
-                        of[0].most * of[1].least, of[0].most * of[1].most};
-      return Range{std::min(all), std::max(all)};
-    }
-    case Function::min:
-      return Range{std::min(of[0].least, of[1].least), std::min(of[0].most, of[1].most)};
-    case Function::max:
-      return Range{std::max(of[0].least, of[1].least), std::max(of[0].most, of[1].most)};
-    case Function::select:
-      return Range{std::min(of[1].least, of[2].least), std::max(of[1].most, of[2].most)};
-    default:
-      return std::nullopt;
-  }
-}
-
-void Tape::leaves(const Value& value, const std::vector<size_t>& variables,
-                  std::vector<Leaf>& all) {
-  if (value.is_number() && is_known(value.number())) return;
-  if (value.is_number()) {
-    std::vector<size_t> axes = variables;
-    for (const size_t one : variables_of({value.number()}))
-      if (std::find(axes.begin(), axes.end(), one) == axes.end())
-        axes.insert(std::lower_bound(axes.begin(), axes.end(), one), one);
-    all.push_back({tensor(value.number(), axes), axes});
-  } else if (value.is_tuple()) {
-    for (const Value& item : value.items()) leaves(item, variables, all);
-  } else if (value.is_tensor()) {
-    Index index;
-    std::vector<size_t> axes = variables;
-    for (const int64_t size : value.tensor().sizes) {
-      index.push_back(variable(size));
-      axes.push_back(index.back().number());
-    }
-    leaves(value.tensor().at(index), axes, all);
-  }
-}
-
-Value Tape::from_leaves(const Value& form, const std::shared_ptr<const std::vector<Leaf>>& leaves,
-                        size_t& next, const Index& own) {
-  if (form.is_number() && is_known(form.number())) return form;
-  if (form.is_number()) {
-    const Leaf& leaf = leaves->at(next++);
-    Index index;  // a tensor's own axes are the last ones of its leaves
-    for (size_t i = 0; i + own.size() < leaf.variables.size(); ++i)
-      index.push_back(Expr::parameter(leaf.variables[i], composit::DType::int64));
-    index.insert(index.end(), own.begin(), own.end());
-    return {load(leaf.tensor, index)};
-  }
-  if (form.is_tuple()) {
-    Values items;
-    for (const Value& item : form.items()) items.push_back(from_leaves(item, leaves, next, own));
-    return tuple_of(std::move(items));
-  }
-  if (!form.is_tensor()) return form;
-  const Index some = variables(form.tensor().sizes);
-  const Value element = form.tensor().at(some);
-  const size_t first = next;
-  next += count_numbers(element);
-  return tensor_of(
-      form.tensor().sizes,
-      [this, element, leaves, first, own](const Index& here) {
-        Index index = own;
-        index.insert(index.end(), here.begin(), here.end());
-        size_t from = first;
-        return from_leaves(element, leaves, from, index);
-      },
-      true);
-}
-
-size_t Tape::count_numbers(const Value& form) {
-  if (form.is_number()) return is_known(form.number()) ? 0 : 1;
-  size_t count = 0;
-  if (form.is_tuple())
-    for (const Value& item : form.items()) count += count_numbers(item);
-  if (form.is_tensor()) {
-    Index some;
-    for (const int64_t size : form.tensor().sizes) some.push_back(variable(size));
-    count = count_numbers(form.tensor().at(some));
-  }
-  return count;
+bool Tape::is_ragged(const Value& value) {
+  if (value.is_tuple())
+    return std::any_of(value.items().begin(), value.items().end(),
+                       [this](const Value& item) { return is_ragged(item); });
+  if (!value.is_tensor()) return false;
+  const TensorValue& tensor = value.tensor();
+  return tensor.ragged() || is_ragged(tensor.at(variables(tensor.sizes)));
 }
 
 Value Tape::computed(const Value& value) {
@@ -290,7 +210,7 @@ Value Tape::computed(const Value& value) {
     return tuple_of(std::move(items));
   }
   if (!value.is_tensor()) return value;
-  return tensor_of(value.tensor().sizes, [this, value](const Index& index) {
+  return tensor_like(value.tensor(), [this, value](const Index& index) {
     return computed(value.tensor().at(index));
   });
 }

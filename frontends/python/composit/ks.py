@@ -6,15 +6,15 @@
     print(program.run())                                      # what its main prints
 
 Arguments and results are numbers, arrays and tuples of them. A tensor of tuples is a tuple of
-arrays, a Vec of Vecs one array. Integers and bools are known while the graph is made, and may be
-sizes.
+arrays, a Vec of Vecs one array; where the inner ones are of different sizes, `Ragged`. Integers and
+bools are known while the graph is made, and may be sizes.
 """
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,33 @@ from composit._composit import Error
 def load(file: str | pathlib.Path) -> "Program":
     """The program in a file. Error with line and column for what is none."""
     return Program(_composit.KsProgram(str(file)))
+
+
+class Ragged(NamedTuple):
+    """A tensor whose elements are tensors of different sizes.
+
+        rows = composit.ks.Ragged.of([[1.0], [2.0, 3.0]])
+        program.sums(rows)
+    """
+
+    values: Any   # an array as large as the largest ones; of a tensor of tuples, a tuple of them
+    lengths: Any  # int64, for each tensor how long it is; for tensors of several axes, a tuple of them
+
+    @staticmethod
+    def of(rows: Any) -> "Ragged":
+        """Of a list of vectors; zeros behind them."""
+        arrays = [np.asarray(row) for row in rows]
+        if any(array.ndim != 1 for array in arrays):
+            raise Error("[ks] Ragged.of expects a list of vectors")
+        lengths = np.array([array.size for array in arrays], np.int64)
+        values = np.zeros((len(arrays), max(lengths, default=0)), np.result_type(*arrays) if arrays else "float64")
+        for row, array in zip(values, arrays):
+            row[:array.size] = array
+        return Ragged(values, lengths)
+
+    def rows(self) -> list[Any]:
+        """The vectors, of values that are one array."""
+        return [row[:int(length)] for row, length in zip(self.values, self.lengths)]
 
 
 class Program:
@@ -89,8 +116,7 @@ class Function:
         return leaves
 
     def _restored(self, results: list[Any]) -> Any:
-        remaining = iter(results)
-        return _put_together(self._function.result, remaining)
+        return _put_together(self._function.result, list(results))
 
     def __repr__(self) -> str:
         return f"<function {self.__name__} of Knossos' language>"
@@ -120,6 +146,10 @@ def _take_numbers(form: str, value: Any, name: str, leaves: list[Any]) -> None:
 
 def _take_tensor(element: Any, value: Any, name: str, leaves: list[Any]) -> None:
     if isinstance(element, tuple):  # of tensors: one array has the axes of both
+        if isinstance(value, Ragged):
+            for one in value.lengths if isinstance(value.lengths, tuple) else (value.lengths,):
+                leaves.append(np.asarray(one, np.int64) if isinstance(one, (list, tuple)) else one)
+            value = value.values
         _take_tensor(element[1], value, name, leaves)
     elif isinstance(element, list):
         if not isinstance(value, (tuple, list)) or len(value) != len(element):
@@ -131,12 +161,22 @@ def _take_tensor(element: Any, value: Any, name: str, leaves: list[Any]) -> None
         _take_numbers(f"an array of {element}", value, name, leaves)
 
 
-def _put_together(form: Any, results: Iterator[Any]) -> Any:
+def _put_together(form: Any, results: list[Any], depth: int = 0) -> Any:
+    """Takes the first results. Elements of a tensor have more axes than its lengths."""
     if isinstance(form, tuple):
-        return _put_together(form[1], results)
+        rank, element = form
+        lengths = tuple(results.pop(0) for _ in range(rank) if _is_length(results, depth))
+        values = _put_together(element, results, depth + rank)
+        return Ragged(values, lengths if rank > 1 else lengths[0]) if lengths else values
     if isinstance(form, list):
-        return tuple(_put_together(part, results) for part in form)
-    return next(results)
+        return tuple(_put_together(part, results, depth) for part in form)
+    return results.pop(0)
+
+
+def _is_length(results: list[Any], depth: int) -> bool:
+    if not results or not hasattr(results[0], "dtype"):
+        return bool(results) and depth == 0 and isinstance(results[0], int)
+    return len(results[0].shape) == depth and str(results[0].dtype).rpartition(".")[2] == "int64"
 
 
 def _is_whole(value: Any) -> bool:

@@ -1,6 +1,9 @@
 // Runs functions of programs in float64, on lists of numbers.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -11,6 +14,12 @@
 namespace flashlight::ks::test {
 
 using Numbers = std::vector<double>;
+
+inline void expect_near(const Numbers& received, const Numbers& expected, double tolerance) {
+  ASSERT_EQ(received.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(received[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << i;
+}
 
 // One input: Floats of these sizes, or an Integer that is known.
 struct Input {

@@ -27,6 +27,15 @@ TEXT = """
 (def text String (x : Float) "text")
 """
 
+RAGGED = """
+(def sums (Vec Float) (rows : Vec (Vec Float))
+  (map (lam (row : Vec Float) (sum (map (lam (x : Float) (exp x)) row))) rows))
+(def triangle (Vec (Vec Float)) (v : Vec Float)
+  (build (size v) (lam (i : Integer) (build (add i 1) (lam (j : Integer) (mul (index i v) (index j v)))))))
+(def first (Vec Float) ((n : Integer) (v : Vec Float))
+  (build (max 0 (min (size v) (imax v))) (lam (i : Integer) (mul 2.0 (index i v)))))
+"""
+
 
 def soft(x):
     return np.log1p(np.exp(x))
@@ -46,6 +55,38 @@ class KsTest(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.folder.cleanup()
+
+
+class RaggedTensors(unittest.TestCase):
+    def setUp(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "ragged.ks"
+            file.write_text(RAGGED)
+            self.lazy, self.compiled = composit.ks.load(file), flashlight.ks(file)
+        self.rows = [np.array([.5]), np.array([1., -2.]), np.zeros(0)]
+
+    def test_arguments_are_rows_of_different_sizes(self):
+        expected = [np.exp(row).sum() for row in self.rows]
+        ragged = composit.ks.Ragged.of(self.rows)
+        np.testing.assert_allclose(cnp.evaluate(self.lazy.sums(ragged)), expected, 1e-14)
+        np.testing.assert_allclose(self.compiled.sums(ragged), expected, 1e-14)
+
+    def test_gradients_of_rows_are_those_of_torch(self):
+        padded, lengths = composit.ks.Ragged.of(self.rows)
+        values = torch.tensor(padded, requires_grad=True)
+        self.compiled.sums(composit.ks.Ragged(values, torch.tensor(lengths))).sum().backward()
+        np.testing.assert_allclose(values.grad, [[np.exp(.5), 0], [np.exp(1), np.exp(-2)], [0, 0]], 1e-14)
+
+    def test_results_are_rows_of_different_sizes(self):
+        v = np.array([2., 3., 5.])
+        for received in (self.compiled.triangle(v), self.compiled.triangle(torch.tensor(v))):
+            for i, row in enumerate(received.rows()):
+                np.testing.assert_allclose(row, v[i] * v[:i + 1], 1e-14)
+        values, lengths = self.lazy.triangle(v)
+        np.testing.assert_array_equal(cnp.evaluate(lengths), [1, 2, 3])
+        np.testing.assert_allclose(cnp.evaluate(values), np.tril(np.outer(v, v)), 1e-14)
+        values, length = self.compiled.first(1, v)  # as long as a value says
+        np.testing.assert_array_equal((length, *values), (2, 4, 6, 0))
 
 
 class OnLazyTensors(KsTest):
