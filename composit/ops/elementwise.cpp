@@ -186,25 +186,32 @@ std::optional<ScalarProgram> scalar_program(const TensorFunction& f, size_t para
   return ScalarProgram{parameters, dtype, std::move(*results)};
 }
 
+std::optional<LazyTensors> as_one_loop(const TensorFunction& f, const LazyTensors& tensors) {
+  std::vector<Type> types;
+  for (const LazyTensor& tensor : tensors) types.push_back(tensor_type(tensor.dtype(), {}));
+  const Traced traced(types, f);
+  const LazyTensors outside = close({traced}).outside;
+  const auto results = scalar_form(traced, outside);
+  if (!results) return std::nullopt;
+  LazyTensors operands = tensors;
+  operands.insert(operands.end(), outside.begin(), outside.end());
+  return one_loop(operands, [&](const std::vector<Expr>& elements) {
+    return with_parameters(*results, elements);
+  });
+}
+
 TensorFunction elementwise(TensorFunction f) {
   return [f = std::move(f)](const LazyTensors& tensors) {
     std::vector<Type> types;
     for (const LazyTensor& tensor : tensors) types.push_back(tensor_type(tensor.dtype(), {}));
-    const Traced traced(types, f);
-    for (const LazyTensor& output : traced.outputs())
+    for (const LazyTensor& output : Traced(types, f).outputs())
       if (output.rank() != 0)
         throw UserError(
             "[elementwise] expected a function that gives numbers (zero-dimensional "
             "tensors), received a result of rank " +
             std::to_string(output.rank()));
-    const LazyTensors outside = close({traced}).outside;
-    const auto results = scalar_form(traced, outside);
-    if (!results) return mapped(f, tensors);
-    LazyTensors operands = tensors;
-    operands.insert(operands.end(), outside.begin(), outside.end());
-    return one_loop(operands, [&](const std::vector<Expr>& elements) {
-      return with_parameters(*results, elements);
-    });
+    auto results = as_one_loop(f, tensors);
+    return results ? *std::move(results) : mapped(f, tensors);
   };
 }
 

@@ -26,6 +26,10 @@ LazyTensors elementwise(const ScalarProgram& program, const LazyTensors& tensors
 std::optional<ScalarProgram> scalar_program(const TensorFunction& f, size_t parameters,
                                             DType dtype = DType::float64);
 
+// `f`, a function of zero-dimensional tensors, of each element of tensors that broadcast, as one
+// loop; nothing where it is no function of scalars.
+std::optional<LazyTensors> as_one_loop(const TensorFunction& f, const LazyTensors& tensors);
+
 // `f`, a function of zero-dimensional tensors to zero-dimensional tensors, of each element.
 TensorFunction elementwise(TensorFunction f);
 

@@ -1,9 +1,12 @@
 #include "composit/ops/vmap.h"
 
+#include <algorithm>
+
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "composit/op/nest.h"
 #include "composit/ops/control_flow.h"
+#include "composit/ops/elementwise.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -39,6 +42,14 @@ TensorFunction vmap(TensorFunction f, MappedAxes axes) {
         if (mapped[i]) arguments[i] = slots[next++];
       return f(arguments);
     };
+    const bool of_numbers =
+        std::all_of(sequences.begin(), sequences.end(),
+                    [](const LazyTensor& sequence) { return sequence.rank() == 1; });
+    const bool same_lengths = std::all_of(
+        sequences.begin(), sequences.end(),
+        [&](const LazyTensor& sequence) { return sequence.sizes() == sequences[0].sizes(); });
+    if (of_numbers && same_lengths && !sequences.empty())
+      if (auto results = as_one_loop(of_slots, sequences)) return *std::move(results);
     return map(of_slots, sequences);
   };
 }

@@ -3,7 +3,8 @@
 //   TensorFunction rows = vmap(f);                      // every argument has one slot per call
 //   TensorFunction mixed = vmap(f, {1, std::nullopt});  // slots along axis 1; the same for all
 //
-// The result is one `composit::map`, whose body is the graph of f.
+// The result is one `composit::map`, whose body is the graph of f; of a function of numbers, with
+// branches as well, one loop over the elements (elementwise.h).
 #pragma once
 
 #include <optional>

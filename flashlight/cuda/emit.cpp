@@ -1,5 +1,6 @@
 #include "flashlight/cuda/emit.h"
 
+#include <algorithm>
 #include <map>
 
 #include "composit/op/nest.h"
@@ -25,12 +26,14 @@ class Emitter {
     for (const ValueIds& list : {routine_.inputs, routine_.results})
       for (const ValueId value : list)
         if (!kernels_.is_constant(value))
-          pointers_[value] = is_half(value) ? kernels_.unused(kernels_.name(value) + "_bits")
-                                            : kernels_.name(value);
+          pointers_[value] =
+              is_converted(value)
+                  ? kernels_.unused(kernels_.name(value) + (is_complex(value) ? "_parts" : "_bits"))
+                  : kernels_.name(value);
   }
 
   CudaSource source() {
-    Code body = of_16_bits();
+    Code body = converted();
     body += kernels_.temporaries();
     body += functions_->steps;
     body += text::returned("cudaSuccess");
@@ -47,15 +50,24 @@ class Emitter {
   }
 
  private:
-  bool is_half(ValueId value) const { return composit::is_half(routine_.values[value].type.dtype); }
-  // C has no 16-bit floats: their bits are passed.
-  std::string parameter(ValueId value) const {
-    return (is_half(value) ? "uint16_t" : kernels_.type(value)) + "* " + pointers_.at(value);
+  // C has no 16-bit floats and, for C++ and a device, no complex numbers: their bits and their
+  // parts are passed.
+  composit::DType dtype(ValueId value) const { return routine_.values[value].type.dtype; }
+  bool is_complex(ValueId value) const { return composit::is_complex(dtype(value)); }
+  bool is_converted(ValueId value) const {
+    return composit::is_half(dtype(value)) || is_complex(value);
   }
-  Code of_16_bits() const {
+  std::string parameter(ValueId value) const {
+    const std::string type = !is_converted(value)                          ? kernels_.type(value)
+                             : !is_complex(value)                          ? "uint16_t"
+                             : dtype(value) == composit::DType::complex128 ? "double"
+                                                                           : "float";
+    return type + "* " + pointers_.at(value);
+  }
+  Code converted() const {
     Code code;
     const auto add = [&](ValueId value, const std::string& constness) {
-      if (is_half(value) && !kernels_.is_constant(value))
+      if (is_converted(value) && !kernels_.is_constant(value))
         code += text::assignment("auto* const " + kernels_.name(value),
                                  "reinterpret_cast<" + constness + kernels_.type(value) + "*>(" +
                                      pointers_.at(value) + ")");
@@ -102,6 +114,14 @@ class Emitter {
     return "cudaError_t " + name + "(" + list + ");\n";
   }
 
+  bool has_complex() const {
+    const auto is = [this](ValueId value) {
+      return !kernels_.is_constant(value) && is_complex(value);
+    };
+    return std::any_of(routine_.inputs.begin(), routine_.inputs.end(), is) ||
+           std::any_of(routine_.results.begin(), routine_.results.end(), is);
+  }
+
   std::string header() const {
     std::string text = "// Sizes: ";
     const char* separator = "";
@@ -110,10 +130,11 @@ class Emitter {
         if (kernels_.is_constant(value)) continue;
         const Type& type = routine_.values[value].type;
         text += separator + kernels_.name(value) + composit::str(type.sizes);
-        if (is_half(value)) text += " of " + std::string(composit::name(type.dtype));
+        if (is_converted(value)) text += " of " + std::string(composit::name(type.dtype));
         separator = ", ";
       }
-    return text + ".\n// All memory is the device's, row-major; `arena` has " + name_ +
+    return text + (has_complex() ? "; real and imaginary parts side by side" : "") +
+           ".\n// All memory is the device's, row-major; `arena` has " + name_ +
            "_arena_bytes.\n#pragma once\n\n#include <cuda_runtime_api.h>\n#include <stdbool.h>\n"
            "#include <stdint.h>\n\nenum { " +
            name_ + "_arena_bytes = " + std::to_string(functions_->arena_bytes) +
@@ -138,6 +159,7 @@ class Emitter {
 }  // namespace
 
 CudaSource emit(Program program, const EmitOptions& options) {
+  const text::DeviceComplex device;
   expect_bound("cuda", program);
   check(program, {.linked = false, .graph = options.graph});
   return Emitter(program, options).source();

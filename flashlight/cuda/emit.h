@@ -30,7 +30,7 @@ struct EmitOptions {
 };
 
 // UserError that lists all steps without a kernel: calls of the runtime
-// (sorting, draws, guards), complex numbers; with `graph` also those for which the host waits.
+// (sorting, draws, guards); with `graph` also those for which the host waits.
 CudaSource emit(loops::Program program, const EmitOptions& options);
 // The same as a function of LibTorch's tensors, in which steps may be calls of LibTorch.
 CudaSource emit_linked(loops::Program program, const EmitOptions& options);

@@ -136,6 +136,7 @@ class LinkedEmitter {
 }  // namespace
 
 CudaSource emit_linked(Program program, const EmitOptions& options) {
+  const text::DeviceComplex device;
   expect_bound("cuda", program);
   check(program, {.linked = true, .graph = options.graph});
   return LinkedEmitter(program, options).source();

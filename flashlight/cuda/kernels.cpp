@@ -22,16 +22,14 @@ namespace {
 bool has_type(DType dtype) {
   const bool is_wide_unsigned =
       dtype == DType::uint16 || dtype == DType::uint32 || dtype == DType::uint64;
-  return composit::is_computable(dtype) && !composit::is_complex(dtype) && !is_wide_unsigned;
+  return composit::is_computable(dtype) && !is_wide_unsigned;
 }
 
 // The functions that flashlight_cuda.cuh does not have.
 bool has_function(ScalarFunction function) {
   static const std::set<ScalarFunction> missing = {
-      ScalarFunction::erfinv,     ScalarFunction::digamma,     ScalarFunction::real,
-      ScalarFunction::imag,       ScalarFunction::conj,        ScalarFunction::complex,
-      ScalarFunction::shift_left, ScalarFunction::shift_right, ScalarFunction::polygamma,
-      ScalarFunction::zeta};
+      ScalarFunction::erfinv,      ScalarFunction::digamma,   ScalarFunction::shift_left,
+      ScalarFunction::shift_right, ScalarFunction::polygamma, ScalarFunction::zeta};
   return missing.count(function) == 0;
 }
 

@@ -2,7 +2,7 @@
 //
 //   cudaError_t error = fl::launch(relu3_kernel, fl::points(1000), stream, x, y);
 //
-// Functions of numbers are those of CUDA's math library; min and max give NaN if an operand is NaN.
+// Functions of numbers are those of CUDA's math library (of complex ones, cuda_complex.cuh); min and max give NaN if an operand is NaN.
 // An index out of range, or an integer division by zero, ends the kernel with an error that the
 // next call of CUDA's runtime reports.
 #pragma once
@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #ifndef FLASHLIGHT_CUDA_HOST  // tests compile kernels for the host
 #include <cuda_runtime.h>
@@ -104,11 +105,18 @@ FLASHLIGHT_DEVICE int64_t threads() { return int64_t{gridDim.x} * blockDim.x; }
 
 // ---- folds --------------------------------------------------------------------------------------
 
+// The value of the lane that is `offset` higher; shuffles move plain numbers.
+template <class T>
+FLASHLIGHT_DEVICE T higher(T value, int offset) {
+  if constexpr (std::is_arithmetic<T>::value)
+    return __shfl_down_sync(0xffffffffu, value, offset);
+  else
+    return T(higher(value.re, offset), higher(value.im, offset));
+}
 // Folds a value of each lane of a warp; lane 0 gets the result, in a fixed order.
 template <class T>
 FLASHLIGHT_DEVICE T of_warp(T value, T (*combine)(T, T)) {
-  for (int offset = 16; offset > 0; offset /= 2)
-    value = combine(value, __shfl_down_sync(0xffffffffu, value, offset));
+  for (int offset = 16; offset > 0; offset /= 2) value = combine(value, higher(value, offset));
   return value;
 }
 // The same for all threads of a block, whose first one gets the result.
@@ -185,12 +193,22 @@ FLASHLIGHT_BINARY(copysign, ::copysignf, ::copysign)
 FLASHLIGHT_BINARY(nextafter, ::nextafterf, ::nextafter)
 #undef FLASHLIGHT_BINARY
 
+// Complex numbers have functions of their own.
+template <class T>
+struct complex;
+template <class T>
+struct is_complex : std::false_type {};
+template <class T>
+struct is_complex<complex<T>> : std::true_type {};
+template <class T>
+using NotComplex = std::enable_if_t<!is_complex<T>::value, T>;
+
 template <class T>
 FLASHLIGHT_DEVICE bool isnan(T x) {
   return x != x;
 }
 template <class T>
-FLASHLIGHT_DEVICE T abs(T x) {
+FLASHLIGHT_DEVICE NotComplex<T> abs(T x) {
   return x < 0 ? -x : x + 0;  // -0 becomes 0
 }
 template <class T>
@@ -205,6 +223,12 @@ template <class T>
 FLASHLIGHT_DEVICE T max(T x, T y) {
   return x > y || x != x ? x : y;
 }
+}  // namespace fl
+
+#include "flashlight/runtime/cuda_complex.cuh"
+
+namespace fl {
+
 // Of bools: or, and.
 template <class T>
 FLASHLIGHT_DEVICE T add(T x, T y) {
@@ -313,7 +337,7 @@ FLASHLIGHT_DEVICE double floor_divide(double x, double y) {
 }
 // Wraps; a negative power of anything but 1 and -1 is 0.
 template <class T>
-FLASHLIGHT_DEVICE T pow(T x, T y) {
+FLASHLIGHT_DEVICE NotComplex<T> pow(T x, T y) {
   if (y < 0) return x == 1 ? T(1) : x == T(-1) ? (y % 2 == 0 ? T(1) : T(-1)) : T(0);
   T result = 1;
   for (; y > 0; y /= 2, x = static_cast<T>(x * x))

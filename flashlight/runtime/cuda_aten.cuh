@@ -55,6 +55,13 @@ template <>
 constexpr at::ScalarType scalar_type<float16> = at::kHalf;
 template <>
 constexpr at::ScalarType scalar_type<bfloat16> = at::kBFloat16;
+template <class T>
+constexpr at::ScalarType scalar_type<complex<T>> = c10::CppTypeToScalarType<c10::complex<T>>::value;
+
+// In order in memory, where LibTorch left signs to whoever reads (conj, and imag of it).
+inline at::Tensor in_order(const at::Tensor& x) {
+  return x.resolve_conj().resolve_neg().contiguous();
+}
 
 // A tensor over memory of the device.
 template <class T>
@@ -82,7 +89,7 @@ T* elements(at::Tensor& value, int64_t count) {
     throw std::runtime_error("LibTorch gave " + std::string(c10::toString(value.scalar_type())) +
                              c10::str(value.sizes()) + ", expected " + std::to_string(count) +
                              " elements of " + c10::toString(scalar_type<T>));
-  value = value.contiguous();
+  value = in_order(value);
   return static_cast<T*>(value.mutable_data_ptr());
 }
 
@@ -98,10 +105,14 @@ void store(at::Tensor& value, T* memory, int64_t count) {
 // An element on the host, which waits for it.
 template <class T>
 T number(const T* memory) {
-  if constexpr (is_half<T>)
+  if constexpr (is_half<T>) {
     return tensor(memory, {}).template item<float>();
-  else
+  } else if constexpr (is_complex<T>::value) {
+    const auto z = tensor(memory, {}).template item<c10::complex<typename T::Part>>();
+    return T(z.real(), z.imag());
+  } else {
     return tensor(memory, {}).template item<T>();
+  }
 }
 
 // As fl::kTolerance of generated C++.
@@ -111,15 +122,23 @@ template <>
 constexpr float kTolerance<float16> = 1e-2f;
 template <>
 constexpr float kTolerance<bfloat16> = 5e-2f;
+template <class T>
+constexpr float kTolerance<complex<T>> = kTolerance<T>;
 
 // Whole numbers are equal; real ones up to rounding, as they were computed in another order.
 template <class T, class Captured>
 void expect(T number, Captured captured, const char* place) {
-  const auto expected = static_cast<T>(captured);
-  if (number == expected || (number != number && expected != expected)) return;
-  if constexpr (std::is_floating_point_v<T> || is_half<T>)
-    if (std::abs(number - expected) <= kTolerance<T> * std::abs(expected)) return;
-  throw std::runtime_error("guard: " + std::string(place) + " gave " + c10::str(number) +
+  using Known = std::conditional_t<is_complex<T>::value, c10::complex<double>, T>;
+  Known received, expected = static_cast<Known>(captured);
+  if constexpr (is_complex<T>::value)
+    received = Known(number.re, number.im);
+  else
+    received = number;
+  if (received == expected || (received != received && expected != expected)) return;
+  constexpr bool is_whole = std::is_integral_v<T>;
+  if constexpr (!is_whole)
+    if (std::abs(received - expected) <= kTolerance<T> * std::abs(expected)) return;
+  throw std::runtime_error("guard: " + std::string(place) + " gave " + c10::str(received) +
                            ", captured with " + c10::str(expected));
 }
 
@@ -145,7 +164,7 @@ class Session {
   const T* input(size_t number, const char* name, at::IntArrayRef sizes) {
     at::Tensor& given = inputs_[number];
     expect(given, name, scalar_type<T>, sizes);
-    given = given.contiguous();
+    given = in_order(given);
     return static_cast<const T*>(given.const_data_ptr());
   }
   cudaStream_t stream() const { return current_stream(); }

@@ -335,7 +335,8 @@ ExpressionText ExpressionWriter::cast(const Expr& x) {
   const bool checked = composit::is_floating_point(from) && !composit::is_floating_point(to) &&
                        !composit::is_complex(to);
   if (composit::is_complex(from) && !composit::is_complex(to))
-    return "static_cast<" + type_name(to) + ">(std::real(" + write(x[0], 0) + "))";
+    return "static_cast<" + type_name(to) + ">(" + complex_namespace() + "real(" + write(x[0], 0) +
+           "))";
   if (composit::is_complex(to) && !composit::is_complex(from)) {
     const DType part = to == DType::complex128 ? DType::float64 : DType::float32;
     const ExpressionText real = write(x[0], 0);

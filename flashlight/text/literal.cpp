@@ -40,7 +40,13 @@ std::string integer(int64_t value, DType dtype) {
   return std::to_string(value);
 }
 
+thread_local bool is_device = false;
+
 }  // namespace
+
+DeviceComplex::DeviceComplex() : before_(is_device) { is_device = true; }
+DeviceComplex::~DeviceComplex() { is_device = before_; }
+const char* complex_namespace() { return is_device ? "fl::" : "std::"; }
 
 std::string type_name(DType dtype) {
   // clang-format off
@@ -58,8 +64,8 @@ std::string type_name(DType dtype) {
     case DType::bfloat16: return "fl::bfloat16";
     case DType::float32: return "float";
     case DType::float64: return "double";
-    case DType::complex64: return "std::complex<float>";
-    case DType::complex128: return "std::complex<double>";
+    case DType::complex64: return std::string(complex_namespace()) + "complex<float>";
+    case DType::complex128: return std::string(complex_namespace()) + "complex<double>";
     default: throw composit::UserError("[compile] no C++ type for " + std::string(name(dtype)));
   }
   // clang-format on

@@ -13,6 +13,21 @@
 
 namespace flashlight::text {
 
+// While one lives, complex numbers in text that this thread writes are those of
+// flashlight_cuda.cuh, "fl::complex<float>": device code has no std::complex.
+class DeviceComplex {
+ public:
+  DeviceComplex();
+  ~DeviceComplex();
+  DeviceComplex(const DeviceComplex&) = delete;
+  DeviceComplex& operator=(const DeviceComplex&) = delete;
+
+ private:
+  bool before_;
+};
+// The namespace of complex numbers and of their functions: "std::".
+const char* complex_namespace();
+
 // The type of an element in memory: "float", "int64_t", "fl::float16", "std::complex<float>".
 std::string type_name(composit::DType dtype);
 // The type that arithmetic is done in: "float" for the 16-bit floats.

@@ -2,12 +2,14 @@
 // machine of tests/flashlight/cuda, calls of LibTorch on the CPU.
 #include <gtest/gtest.h>
 #include <torch/types.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 
+#include "composit/ops/functions.h"
 #include "flashlight/cuda/backend.h"
 #include "flashlight/gradient.h"
 #include "flashlight/package/shipped.h"
@@ -87,6 +89,28 @@ TEST_P(CudaModels, loss_and_gradients_are_libtorchs) {
       subject.name == "stable_diffusion" ? 1e-6 : std::max(test::compiled_tolerance(subject), 1e-9);
   EXPECT_LT(difference({results[0]}, {expected.loss}), tolerance);
   EXPECT_LT(difference({results.begin() + 1, results.end()}, expected.gradients), tolerance);
+}
+
+// Products of complex numbers are LibTorch's, what lies between them kernels; an input may be a
+// view whose signs LibTorch has not changed yet.
+TEST(CudaComplex, ValuesAreLibTorchs) {
+  using composit::apply_one;
+  const auto type = composit::tensor_type(composit::DType::complex64, {3, 3});
+  const composit::LazyTensor x = composit::input("x", type), y = composit::input("y", type);
+  const composit::LazyTensor product =
+      apply_one("aten::matmul", {x, composit::exp(apply_one("aten::conj", {y}))});
+  composit::Graph::Parts parts;
+  parts.inputs = {x, y};
+  parts.outputs = {product, apply_one("aten::abs", {product * x})};
+  const LinkedProgram program(composit::Graph(std::move(parts)));
+  torch::manual_seed(1);
+  const at::Tensor a = at::randn({3, 3}, at::kComplexFloat),
+                   b = at::conj(at::randn({3, 3}, at::kComplexFloat));
+  const Tensors results = program({a, b});
+  const at::Tensor expected = at::matmul(a, at::exp(at::conj(b)));
+  ASSERT_EQ(results[0].scalar_type(), at::kComplexFloat);
+  EXPECT_LT(at::abs(results[0] - expected).max().item<float>(), 1e-5);
+  EXPECT_LT(at::abs(results[1] - at::abs(expected * a)).max().item<float>(), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, CudaModels, testing::ValuesIn(zoo::small_models()),

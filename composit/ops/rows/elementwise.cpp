@@ -96,6 +96,8 @@ static void add_rounding(OperationTable& rows) {
 
 static Expr power(const Expr& x, const Expr& y) {
   if (is_literal(y, 2)) return x * x;
+  // torch's: as of a real number; C's power of two complex zeros is NaN.
+  if (is_complex(x.dtype()) && is_literal(y, 0)) return cast(Expr(1), pow(x, y).dtype());
   const bool integers = category(y.dtype()) == DTypeCategory::integer;
   if (integers && y.kind() == ExprKind::literal && std::get<int64_t>(y.value()) < 0)
     throw UserError("integers have no negative powers; cast one of them to a float");

@@ -220,6 +220,7 @@ static void add_shrinks(OperationTable& rows) {
             .scalar =
                 [](Expr x, Coefficient lambda) {
                   expect_floating(x.dtype());
+                  if (is_complex(x.dtype())) throw UserError("expected a real number");
                   if (std::get<double>(lambda.value()) < 0)
                     throw UserError("expected a lambd of at least 0");
                   const Expr moved = select(x > lambda, x - lambda, x + lambda);

@@ -24,7 +24,10 @@ std::string read(const std::string& path) {
 }
 
 std::string element_type(composit::DType dtype) {
-  return composit::is_half(dtype) ? "uint16_t" : text::type_name(dtype);
+  return composit::is_half(dtype)               ? "uint16_t"
+         : dtype == composit::DType::complex64  ? "float"
+         : dtype == composit::DType::complex128 ? "double"
+                                                : text::type_name(dtype);
 }
 
 // Calls the function with pointers of its own types, or captures a call and launches the graph.
@@ -51,7 +54,7 @@ std::string entry(const composit::Graph& graph, const std::string& name, bool ca
 
 // The kernels with parameters that are watched.
 std::string watched(const std::string& text) {
-  static const std::regex pointer(R"((const )?([\w:]+)\* __restrict__ (\w+))");
+  static const std::regex pointer(R"((const )?([\w:<>]+)\* __restrict__ (\w+))");
   return std::regex_replace(text, pointer, "host_cuda::Pointer<$1$2> $3");
 }
 

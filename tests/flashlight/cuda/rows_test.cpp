@@ -80,6 +80,8 @@ void expect_agreement(DType floats, Make make, size_t every = 1) {
 TEST(CudaRows, float32) { expect_agreement(DType::float32, applied); }
 TEST(CudaRows, bfloat16) { expect_agreement(DType::bfloat16, applied, step()); }
 TEST(CudaRows, float16) { expect_agreement(DType::float16, applied, step()); }
+TEST(CudaRows, complex64) { expect_agreement(DType::complex64, applied, step()); }
+TEST(CudaRows, complex128) { expect_agreement(DType::complex128, applied, 4 * step()); }
 TEST(CudaRows, gradients) { expect_agreement(DType::float64, derivative); }
 
 }  // namespace

@@ -2,9 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 
+#include "composit/ad/chain_rule.h"
+#include "composit/eval/evaluate.h"
+#include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
+#include "composit/ops/vmap.h"
 #include "examples/objectives/activations.h"
 #include "examples/objectives/bundle_adjustment.h"
 #include "examples/objectives/gmm.h"
@@ -44,6 +49,71 @@ TEST(CudaValues, Reductions) {
       add("sum of columns", sum(x, {0}));
     }
   EXPECT_EQ(test::differences(cases, 16), "");  // thousands of terms in another order
+}
+
+// A function of numbers with branches over the elements of a vector: the branch that each takes,
+// within one kernel, and its derivative.
+TEST(CudaValues, MappedBranches) {
+  const LazyTensor x = input("x", tensor_type(DType::float64, {300}));
+  std::vector<double> values(300);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 2 * std::sin(1.7 * static_cast<double>(i));
+  const Array array = array_of(x.type(), values);
+  const TensorFunction relu3 = [](const LazyTensors& x) {
+    const auto zero = [](const LazyTensors& y) { return LazyTensors{0 * y[0]}; };
+    const auto cubic = [](const LazyTensors& y) { return LazyTensors{y[0] * y[0] * y[0] / 3}; };
+    const auto line = [](const LazyTensors& y) { return LazyTensors{y[0] - 2. / 3}; };
+    const auto above = [&](const LazyTensors& y) { return cond(y[0] < 1, cubic, line, y); };
+    return cond(x[0] < 0, zero, above, x);
+  };
+  const LazyTensor y = vmap(relu3)({x})[0];
+  std::vector<Case> cases;
+  const std::vector<std::pair<std::string, LazyTensor>> results = {
+      {"relu3", y}, {"its slope", grad(sum(y), {x})[0]}};
+  for (const auto& [name, result] : results) {
+    Graph::Parts parts;
+    parts.inputs = {x};
+    parts.outputs = {result};
+    const Graph graph(std::move(parts));
+    const std::string text = source_of(graph, {.name = "f", .outline = false}).text;
+    const size_t first = text.find("__global__");
+    EXPECT_EQ(text.find("__global__", first + 1), std::string::npos) << text;  // one kernel
+    EXPECT_EQ(text.find("fl::read"), std::string::npos) << text;
+    cases.push_back({name, graph, {array}});
+  }
+  EXPECT_EQ(test::differences(cases), "");
+  const Array received = evaluate(cases[0].graph, {array})[0];
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double v = values[i];
+    EXPECT_DOUBLE_EQ(elements<double>(received)[i], v < 0 ? 0 : v < 1 ? v * v * v / 3 : v - 2. / 3);
+  }
+}
+
+// Warps and blocks fold complex numbers, too; constants of them stand in the text.
+TEST(CudaValues, ComplexNumbers) {
+  std::vector<Case> cases;
+  for (const int64_t length : {3, 100, 3000})
+    for (const DType dtype : {DType::complex64, DType::complex128}) {
+      const LazyTensor z = input("z", tensor_type(dtype, {2, length}));
+      std::vector<std::complex<double>> values(static_cast<size_t>(2 * length));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] =
+            std::polar(1 + .25 * std::sin(1.7 * static_cast<double>(i)), static_cast<double>(i));
+      const Array array = array_of(z.type(), values);
+      const auto add = [&](const std::string& name, const LazyTensor& y) {
+        Graph::Parts parts;
+        parts.inputs = {z};
+        parts.outputs = {y};
+        cases.push_back({name + " of " + std::to_string(length), Graph(std::move(parts)), {array}});
+      };
+      const LazyTensor turned = constant(array_of(
+          tensor_type(dtype, {2, 1}), std::vector<std::complex<double>>{{0, 1}, {.5, -.25}}));
+      add("sum", sum(z, {1}));
+      add("product of a sum", sum(z * turned, {1}) * turned);
+      add("mean of |z|", apply_one("aten::mean", {apply_one("aten::abs", {z})}));
+      add("z / exp(conj(z))", z / exp(apply_one("aten::conj", {z})));
+      add("parts", apply_one("aten::real", {z}) - 2 * apply_one("aten::imag", {z}));
+    }
+  EXPECT_EQ(test::differences(cases, 16), "");
 }
 
 // Neighbouring threads write neighbouring elements, whatever they read.
