@@ -11,7 +11,10 @@ at::CPUGeneratorImpl& cpu(const at::Generator& generator) {
   return *at::check_generator<at::CPUGeneratorImpl>(generator);
 }
 
-State state_of(at::CPUGeneratorImpl& generator) {
+}  // namespace
+
+State state_of(const at::Generator& owner) {
+  at::CPUGeneratorImpl& generator = cpu(owner);
   const at::mt19937_data_pod data = generator.engine().data();
   State state;
   std::copy(data.state_.begin(), data.state_.end(), state.words);
@@ -25,7 +28,8 @@ State state_of(at::CPUGeneratorImpl& generator) {
   return state;
 }
 
-void set_state(at::CPUGeneratorImpl& generator, const State& state) {
+void set_state(const at::Generator& owner, const State& state) {
+  at::CPUGeneratorImpl& generator = cpu(owner);
   at::mt19937 engine = generator.engine();
   at::mt19937_data_pod data = engine.data();
   std::copy(std::begin(state.words), std::end(state.words), data.state_.begin());
@@ -37,13 +41,11 @@ void set_state(at::CPUGeneratorImpl& generator, const State& state) {
       state.has_second_normal ? std::optional(state.second_normal) : std::nullopt);
 }
 
-}  // namespace
-
 LentGenerator::LentGenerator()
     : owner_(at::detail::getDefaultCPUGenerator()),
       lock_(owner_.mutex()),
-      generator_(state_of(cpu(owner_))) {}
+      generator_(state_of(owner_)) {}
 
-LentGenerator::~LentGenerator() { set_state(cpu(owner_), generator_.state()); }
+LentGenerator::~LentGenerator() { set_state(owner_, generator_.state()); }
 
 }  // namespace flashlight

@@ -13,6 +13,10 @@
 
 namespace flashlight {
 
+// The state of a CPU generator of LibTorch, and another one for it. Nobody may draw meanwhile.
+fl::Generator::State state_of(const at::Generator& generator);
+void set_state(const at::Generator& generator, const fl::Generator::State& state);
+
 class LentGenerator {
  public:
   // Other threads that draw wait until the destructor gives it back.

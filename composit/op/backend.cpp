@@ -22,14 +22,16 @@ std::shared_ptr<std::byte> memory_for(const Type& type) {
 
 class ArrayCode : public Code {
  public:
-  ArrayCode(Ports ports, ArrayFunction function)
-      : Code(std::move(ports)), function_(std::move(function)) {}
+  ArrayCode(Ports ports, DrawingFunction function, bool draws)
+      : Code(std::move(ports)), function_(std::move(function)), draws_(draws) {}
 
-  Arrays call(const Arrays& inputs, fl::Generator* /*generator*/) const override {
-    return function_(inputs);
+  bool draws() const override { return draws_; }
+
+  Arrays call(const Arrays& inputs, fl::Generator* generator) const override {
+    return function_(inputs, generator);
   }
 
-  void run(InputBuffers inputs, Buffers results, fl::Generator* /*generator*/) const override {
+  void run(InputBuffers inputs, Buffers results, fl::Generator* generator) const override {
     COMPOSIT_ASSERT(inputs.size() == ports().inputs.size(), "a buffer per input");
     Arrays arrays;
     for (size_t i = 0; i < ports().inputs.size(); ++i) {
@@ -40,7 +42,7 @@ class ArrayCode : public Code {
                    : Array());
     }
     const std::vector<void*> places = ports().places(results);
-    const Arrays values = function_(arrays);
+    const Arrays values = function_(arrays, generator);
     if (values.size() != ports().results.size())
       throw UserError("[" + ports().program + "] expected " +
                       std::to_string(ports().results.size()) + " results, received " +
@@ -64,7 +66,8 @@ class ArrayCode : public Code {
       std::memcpy(place, tight.data(), bytes);
   }
 
-  ArrayFunction function_;
+  DrawingFunction function_;
+  bool draws_;
 };
 
 // Each size on its own.
@@ -152,7 +155,16 @@ Arrays Code::call(const Arrays& inputs, fl::Generator* generator) const {
 }
 
 Compiled code_of(const Graph& graph, const std::string& name, ArrayFunction function) {
-  return {std::make_shared<const ArrayCode>(ports_of(graph, name), std::move(function))};
+  return {std::make_shared<const ArrayCode>(
+      ports_of(graph, name),
+      [function = std::move(function)](const Arrays& inputs, fl::Generator* /*generator*/) {
+        return function(inputs);
+      },
+      /*draws=*/false)};
+}
+Compiled drawing_code_of(const Graph& graph, const std::string& name, DrawingFunction function) {
+  return {std::make_shared<const ArrayCode>(ports_of(graph, name), std::move(function),
+                                            /*draws=*/true)};
 }
 
 // ---- backends -----------------------------------------------------------------------------------

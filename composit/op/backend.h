@@ -146,6 +146,10 @@ class SizedCode {
 // Code that computes with arrays. The function gives what Code::call does.
 using ArrayFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
 Compiled code_of(const Graph& graph, const std::string& name, ArrayFunction function);
+// The same for code whose draws go on from where the generator is; nullptr: its default seed.
+using DrawingFunction =
+    std::function<std::vector<Array>(const std::vector<Array>&, fl::Generator* generator)>;
+Compiled drawing_code_of(const Graph& graph, const std::string& name, DrawingFunction function);
 
 struct CompileOptions {
   std::string name = "program";           // name of the function in the source

@@ -85,5 +85,31 @@ INSTANTIATE_TEST_SUITE_P(Steps, Engines,
                                          Case{"resnet", zoo::resnet18_step, kResnet}),
                          [](const auto& one) { return one.param.name; });
 
+// Draws in parts on LibTorch and on compiled code are one sequence, that of the program: the same
+// bits as eager draws after torch.manual_seed, and eager draws go on from there.
+TEST(Engines, draw_one_sequence_on_several_devices) {
+  const auto program = [](const at::Tensor& x) {
+    const at::Tensor a = at::rand_like(x), b = at::empty_like(x).normal_(1, 2),
+                     c = at::randn({5, 40}), d = at::empty_like(x).bernoulli_(.25),
+                     e = at::randperm(40);
+    return Tensors{a, b, c, d, e, at::rand({3}, at::kDouble)};
+  };
+  const at::Tensor x = at::ones({7, 6});
+  const auto step = trace(program, x);
+  torch::manual_seed(11);
+  const Tensors expected = program(x);
+  const at::Tensor expected_next = at::rand({4});
+  for (const char* choices :
+       {"*: on aten", "rand_like: on aten\n*: on cpp", "randn: on aten\n*: on mosaic",
+        "bernoulli: on cpp\nrandperm: on mosaic\n*: on aten"}) {
+    const auto compiled = compile(step, {.backend = Devices{.choices = choices, .lenient = true}});
+    torch::manual_seed(11);
+    const Tensors received = compiled(x);
+    EXPECT_TRUE(at::equal(at::rand({4}), expected_next)) << choices;
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(at::equal(received[i], expected[i])) << choices << ", result " << i;
+  }
+}
+
 }  // namespace
 }  // namespace flashlight
