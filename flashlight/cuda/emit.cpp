@@ -133,7 +133,7 @@ class Emitter {
         if (is_converted(value)) text += " of " + std::string(composit::name(type.dtype));
         separator = ", ";
       }
-    return text + (has_complex() ? "; real and imaginary parts side by side" : "") +
+    return text + (has_complex() ? "; real and imaginary parts side by side, aligned as two" : "") +
            ".\n// All memory is the device's, row-major; `arena` has " + name_ +
            "_arena_bytes.\n#pragma once\n\n#include <cuda_runtime_api.h>\n#include <stdbool.h>\n"
            "#include <stdint.h>\n\nenum { " +

@@ -56,10 +56,16 @@ std::string advice(const Part& part, const Backend& backend) {
   return text;
 }
 
+bool draws(const composit::Node& node) {
+  if (composit::find_draw(node.op()) != nullptr) return true;
+  const composit::Operation* operation = composit::operation_of(node);
+  return operation != nullptr && operation->row.kind == composit::OpKind::random;
+}
+
 // The first node of the graph that draws random numbers, regions included; nullptr: none.
 const composit::Node* find_draw_in(const Graph& graph) {
   for (const composit::NodePtr& node : graph.nodes()) {
-    const composit::Node* found = composit::find_draw(node->op()) != nullptr ? node.get() : nullptr;
+    const composit::Node* found = node->effect() >= 0 && draws(*node) ? node.get() : nullptr;
     composit::for_each_region(*node, [&](const composit::Region& region) {
       if (found == nullptr && node->effect() >= 0) found = find_draw_in(*region);
     });
@@ -115,8 +121,17 @@ class DevicesBackend : public Backend {
       expect_draws(plan, i, *parts.back());
     }
     const bool overlap = composit::option<bool>(options.options, "overlap");
+    std::vector<size_t> targets;
+    for (size_t i = 0; options.may_update && i < graph.mutations().size(); ++i)
+      for (size_t input = 0; input < graph.inputs().size(); ++input)
+        if (graph.inputs()[input] == graph.mutations()[i].target) {
+          targets.push_back(input);
+          break;
+        }
     return code_of(std::move(plan.partition), std::move(plan.schedule), std::move(parts),
-                   {.ports = composit::ports_of(graph, options.name), .overlap = overlap});
+                   {.ports = composit::ports_of(graph, options.name),
+                    .overlap = overlap,
+                    .targets = std::move(targets)});
   }
   std::string write(const Graph& graph, const CompileOptions& options) const override {
     const Plan plan = plan_of(graph, options);

@@ -32,7 +32,8 @@ int64_t now() {
   return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
 }
 
-// The place of a value in one memory during a call: a result's buffer, or the arena.
+// The place of a value in one memory during a call: a result's buffer, or the arena. One that is
+// the new value of an input has both: it waits in the arena where the buffer is the input's.
 struct Location {
   size_t result = kNone;
   int64_t offset = -1;
@@ -45,8 +46,11 @@ struct Layout {
 
 class LayoutMaker {
  public:
-  LayoutMaker(const Partition& partition, const Schedule& schedule, bool threads)
-      : partition_(partition), schedule_(schedule), keeps_all_(threads && schedule.overlaps) {}
+  LayoutMaker(const Partition& partition, const Schedule& schedule, const CodeOptions& options)
+      : partition_(partition),
+        schedule_(schedule),
+        outputs_(partition.results.size() - options.targets.size()),
+        keeps_all_(options.overlap && schedule.overlaps) {}
 
   Layout run() {
     for (size_t i = 0; i < schedule_.tasks.size(); ++i) touch_all(schedule_.tasks[i], i);
@@ -55,8 +59,10 @@ class LayoutMaker {
     for (const auto& [place, life] : lives_) {
       Location& location = layout_.locations[place];
       if (place.second == kCallersMemory) location.result = result_of(place.first);
-      if (location.result != kNone) continue;
-      lifetimes.push_back({partition_.values[place.first].type.nbytes(), life.first, life.second});
+      if (location.result < outputs_) continue;
+      const bool waits = location.result != kNone;  // until all is computed
+      lifetimes.push_back({partition_.values[place.first].type.nbytes(), life.first,
+                           waits ? schedule_.tasks.size() : life.second});
       places.push_back(&location);
     }
     const std::vector<int64_t> offsets = loops::place(lifetimes);
@@ -103,6 +109,7 @@ class LayoutMaker {
 
   const Partition& partition_;
   const Schedule& schedule_;
+  const size_t outputs_;  // results before the new values of inputs
   const bool keeps_all_;
   std::map<InMemory, std::pair<size_t, size_t>> lives_;  // first and last task
   Layout layout_;
@@ -114,7 +121,7 @@ struct Program {
       : partition(std::move(parts)),
         schedule(std::move(order)),
         options(std::move(chosen)),
-        layout(LayoutMaker(partition, schedule, options.overlap).run()) {}
+        layout(LayoutMaker(partition, schedule, options).run()) {}
 
   Partition partition;
   Schedule schedule;
@@ -151,6 +158,14 @@ class DevicesCode : public composit::Code {
     return false;
   }
 
+  // A new value waits in the arena until the last part has ended, so a call that throws writes
+  // nothing. One that is an input as it was is not written in place: that may be written as well.
+  bool may_update(size_t result) const override {
+    const Numbers& results = program_->partition.results;
+    return result >= outputs() && result < results.size() &&
+           program_->partition.values[results[result]].maker != PassedValue::kCaller;
+  }
+
   std::shared_ptr<const composit::Code> prepare(const Arrays& weights) const override {
     std::vector<Compiled> prepared;
     for (size_t i = 0; i < parts_.size(); ++i) {
@@ -179,6 +194,9 @@ class DevicesCode : public composit::Code {
  private:
   class Call;
 
+  size_t outputs() const {
+    return program_->partition.results.size() - program_->options.targets.size();
+  }
   // The position of an input of the graph among those of a part.
   size_t position(size_t part, size_t input) const {
     const Numbers& reads = program_->partition.parts[part].reads;
@@ -219,6 +237,7 @@ class DevicesCode::Call {
         inputs_(inputs),
         results_(std::move(results)),
         generator_(generator),
+        outputs_(code.outputs()),
         arena_(code.program_->arenas.take(static_cast<size_t>(code.program_->layout.bytes))) {}
 
   // The time of a task is added to `profile`, where there is one.
@@ -229,13 +248,16 @@ class DevicesCode::Call {
       run(task.number, profile);
   }
 
-  // Results that are inputs, or come twice.
+  // Results that are inputs, or come twice; last, when all that inputs were has been read, what is
+  // written to inputs.
   void finish() {
-    for (size_t i = 0; i < partition_.results.size(); ++i) {
-      const size_t value = partition_.results[i];
-      const void* from = address(value, kCallersMemory);
-      if (from != results_[i]) transfer(results_[i], from, value);
-    }
+    for (const bool in_place : {false, true})
+      for (size_t i = 0; i < partition_.results.size(); ++i) {
+        if (is_in_place(i) != in_place) continue;
+        const size_t value = partition_.results[i];
+        const void* from = address(value, kCallersMemory);
+        if (from != results_[i]) transfer(results_[i], from, value);
+      }
   }
 
  private:
@@ -281,7 +303,14 @@ class DevicesCode::Call {
     const auto found = layout().locations.find(value);
     if (found == layout().locations.end()) return nullptr;
     const Location& location = found->second;
-    return location.result == kNone ? arena_.get() + location.offset : results_[location.result];
+    const bool in_arena = location.result == kNone || is_in_place(location.result);
+    return in_arena ? arena_.get() + location.offset : results_[location.result];
+  }
+  // True for a new value of an input that goes to the input's own memory.
+  bool is_in_place(size_t result) const {
+    if (result < outputs_) return false;
+    const size_t target = code_.program_->options.targets[result - outputs_];
+    return results_[result] != nullptr && results_[result] == inputs_[target].data;
   }
   const Layout& layout() const { return code_.program_->layout; }
   void transfer(void* to, const void* from, size_t value) const {
@@ -294,6 +323,7 @@ class DevicesCode::Call {
   InputBuffers inputs_;
   std::vector<void*> results_;
   fl::Generator* generator_;
+  size_t outputs_;
   package::ArenaPool::Loan arena_;
 };
 

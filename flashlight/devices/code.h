@@ -14,6 +14,9 @@ namespace flashlight::devices {
 struct CodeOptions {
   composit::Ports ports;  // of the whole graph
   bool overlap = true;    // devices that need not wait for each other run at the same time
+  // The inputs that the last results are new values of, which may be written to their memory; empty
+  // where nobody asks.
+  Numbers targets = {};
 };
 
 // `parts`: the code of each part, that may have to be prepared.

@@ -13,7 +13,7 @@
 namespace fl {
 
 template <class T>
-struct complex {
+struct alignas(2 * sizeof(T)) complex {  // one access to memory
   using Part = T;
 
   complex() = default;  // shared memory is not initialised

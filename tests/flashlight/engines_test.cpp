@@ -111,5 +111,16 @@ TEST(Engines, draw_one_sequence_on_several_devices) {
   }
 }
 
+// A mask that LibTorch draws by no generator that it could be given would be of another sequence.
+TEST(Engines, refuse_draws_that_take_no_generator) {
+  const auto step =
+      trace([](const at::Tensor& x) { return std::get<0>(at::native_dropout(x, .5, true)); },
+            at::ones({7, 6}));
+  EXPECT_THAT(composit::user_error([&] {
+                compile(step, {.backend = Devices{.choices = "*: on aten"}})(at::ones({7, 6}));
+              }),
+              Optional(HasSubstr("part 0 on 'aten' draws random numbers (aten::native_dropout)")));
+}
+
 }  // namespace
 }  // namespace flashlight

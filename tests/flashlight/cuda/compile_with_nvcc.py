@@ -25,6 +25,12 @@ PROGRAMS = {
                                              "float64[100,3]", "float64[]", "2", "float64[]"]),
 }
 
+COMPLEX = """
+def turn(z: Tensor, w: Tensor) -> Tensor:
+    y = torch.exp(z * w) / (torch.sqrt(torch.conj(z)) + torch.tanh(w) + torch.asin(z) + torch.pow(z, w))
+    return torch.abs(torch.sum(y, 1)) + torch.real(torch.sum(y))
+"""
+
 PLAIN = ["-std=c++17", "-Werror", "all-warnings"]
 
 
@@ -70,9 +76,15 @@ def main(flashlight: str, examples: str, *torch_folders: str) -> int:
     spills = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for program, (file, function, inputs) in PROGRAMS.items():
+        programs = {name: (pathlib.Path(examples) / "ks" / file, *rest)
+                    for name, (file, *rest) in PROGRAMS.items()}
+        if torch_folders:  # TorchScript needs LibTorch
+            (folder / "complex.py").write_text(COMPLEX)
+            for dtype in ("complex64", "complex128"):
+                programs[dtype] = (folder / "complex.py", "turn", [f"{dtype}[30,3000]"] * 2)
+        for program, (file, function, inputs) in programs.items():
             words = [word for one in inputs for word in ("--input", one)]
-            subprocess.run([flashlight, "import", str(pathlib.Path(examples) / "ks" / file), "--function",
+            subprocess.run([flashlight, "import", str(file), "--function",
                             function, *words, "-o", str(folder / program)], check=True)
             kinds = {"": PLAIN}
             if torch_folders:

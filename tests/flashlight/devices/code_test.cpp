@@ -106,6 +106,46 @@ TEST(Code, GivesWhatMutationsBecome) {
   EXPECT_EQ(results[1], pair(1, 4));
 }
 
+// New values of inputs are written to their memory when all parts have ended: they read what inputs
+// were, and a guard of the last one refuses before anything is written.
+TEST(Code, UpdatesInputsInPlaceWhenAllHasHeld) {
+  const LazyTensor x = composit::input("x", kPair, composit::InputKind::buffer),
+                   y = composit::input("y", kPair, composit::InputKind::buffer),
+                   z = composit::input("z", kPair);
+  const LazyTensor next = x * z, later = composit::exp(x + y);
+  composit::NodeSpec guard("aten::_assert_async.msg");
+  guard.tensor(composit::apply_one("aten::any", {later > 0.5}))
+      .attribute("assert_msg", std::string("too small"))
+      .run("effect", int64_t{0});
+  const Graph graph({.inputs = {x, y, z},
+                     .outputs = {later, x},
+                     .mutations = {{x, next}, {y, x}},
+                     .effects = {std::move(guard).make_node()}});
+  CompileOptions options =
+      with("device far: cpp, memory far\nmul: on mosaic\nadd: on far\n*: on cpp");
+  options.may_update = true;
+  const Compiled code = backend().compile(graph, options);
+  EXPECT_FALSE(code->may_update(1));
+  EXPECT_TRUE(code->may_update(2));   // x
+  EXPECT_FALSE(code->may_update(3));  // y becomes what x was
+  const auto run = [&](std::vector<float>& first, const std::vector<float>& second) {
+    const std::vector<float> factor = {3, 4};
+    std::vector<std::vector<float>> results(3, std::vector<float>(2));
+    const std::vector<composit::InputBuffer> from = {first.data(), second.data(), factor.data()};
+    const std::vector<composit::Buffer> to = {results[0].data(), results[1].data(), first.data(),
+                                              results[2].data()};
+    code->run(from, to, nullptr);
+    return results;
+  };
+  std::vector<float> values = {.5, -1};
+  const auto results = run(values, {1, 2});
+  EXPECT_THAT(values, testing::ElementsAre(1.5, -4));
+  EXPECT_THAT(results[1], testing::ElementsAre(.5, -1));
+  EXPECT_THAT(results[2], testing::ElementsAre(.5, -1));
+  EXPECT_THAT(user_error([&] { run(values, {-100, -100}); }), Optional(HasSubstr("too small")));
+  EXPECT_THAT(values, testing::ElementsAre(1.5, -4));
+}
+
 // A weight that one device packs, one reads as it is, and one has in another memory.
 TEST(Code, TakesWeightsOnce) {
   const composit::Type square = tensor_type(DType::float32, {32, 32});
