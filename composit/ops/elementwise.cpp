@@ -148,6 +148,24 @@ std::optional<std::vector<Expr>> scalar_form(const Traced& f, const LazyTensors&
   return scalarizer.of({f.outputs().begin(), f.outputs().end()});
 }
 
+std::vector<Type> number_types(const LazyTensors& tensors) {
+  std::vector<Type> types;
+  for (const LazyTensor& tensor : tensors) types.push_back(tensor_type(tensor.dtype(), {}));
+  return types;
+}
+
+// `f` of each element as one loop, where it is a function of scalars.
+std::optional<LazyTensors> loop_of(const Traced& f, const LazyTensors& tensors) {
+  const LazyTensors outside = close({f}).outside;
+  const auto results = scalar_form(f, outside);
+  if (!results) return std::nullopt;
+  LazyTensors operands = tensors;
+  operands.insert(operands.end(), outside.begin(), outside.end());
+  return one_loop(operands, [&](const std::vector<Expr>& elements) {
+    return with_parameters(*results, elements);
+  });
+}
+
 LazyTensors mapped(const TensorFunction& f, const LazyTensors& tensors) {
   const Ints sizes = common_sizes(tensors);
   const int64_t elements =
@@ -187,30 +205,19 @@ std::optional<ScalarProgram> scalar_program(const TensorFunction& f, size_t para
 }
 
 std::optional<LazyTensors> as_one_loop(const TensorFunction& f, const LazyTensors& tensors) {
-  std::vector<Type> types;
-  for (const LazyTensor& tensor : tensors) types.push_back(tensor_type(tensor.dtype(), {}));
-  const Traced traced(types, f);
-  const LazyTensors outside = close({traced}).outside;
-  const auto results = scalar_form(traced, outside);
-  if (!results) return std::nullopt;
-  LazyTensors operands = tensors;
-  operands.insert(operands.end(), outside.begin(), outside.end());
-  return one_loop(operands, [&](const std::vector<Expr>& elements) {
-    return with_parameters(*results, elements);
-  });
+  return loop_of(Traced(number_types(tensors), f), tensors);
 }
 
 TensorFunction elementwise(TensorFunction f) {
   return [f = std::move(f)](const LazyTensors& tensors) {
-    std::vector<Type> types;
-    for (const LazyTensor& tensor : tensors) types.push_back(tensor_type(tensor.dtype(), {}));
-    for (const LazyTensor& output : Traced(types, f).outputs())
+    const Traced traced(number_types(tensors), f);
+    for (const LazyTensor& output : traced.outputs())
       if (output.rank() != 0)
         throw UserError(
             "[elementwise] expected a function that gives numbers (zero-dimensional "
             "tensors), received a result of rank " +
             std::to_string(output.rank()));
-    auto results = as_one_loop(f, tensors);
+    auto results = loop_of(traced, tensors);
     return results ? *std::move(results) : mapped(f, tensors);
   };
 }

@@ -85,6 +85,19 @@ LazyTensors relu3(const LazyTensors& x) {
       });
 }
 
+// So a backend has one kernel of it, in which each element takes its branch.
+TEST(Vmap, of_a_function_of_numbers_is_one_loop) {
+  const LazyTensor x = held("x", {4}, {-1, 0.5, 1, 3}), y = vmap(relu3)({x})[0];
+  EXPECT_EQ(op_of(y), "composit::loops");
+  const Numbers got = numbers(y), expected = {0, 0.125 / 3, 1.0 / 3, 3 - 2.0 / 3};
+  for (size_t i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(got[i], expected[i]);
+  // Numbers that all calls share.
+  const LazyTensor w = held("w", {}, {10});
+  const auto scaled = [](const LazyTensors& v) { return LazyTensors{relu3({v[0]})[0] * v[1]}; };
+  EXPECT_DOUBLE_EQ(numbers(vmap(scaled, {0, std::nullopt})({x, w})[0])[3], 10 * (3 - 2.0 / 3));
+  EXPECT_EQ(op_of(vmap(scaled)({x, x})[0]), "composit::loops");
+}
+
 TEST(Elementwise, branches_become_one_loop) {
   const LazyTensor x = held("x", {2, 2}, {-1, 0.5, 1, 3}), y = elementwise(relu3)({x})[0];
   EXPECT_EQ(op_of(y), "composit::loops");
