@@ -23,19 +23,24 @@ using testing::HasSubstr;
 
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();  // behind the lengths
 
-// An input of a function: Floats, or the lengths of a ragged tensor.
+// An input of a function: Floats, the lengths of a ragged tensor, or Integers.
 struct RaggedInput {
   composit::Dims sizes;
   Numbers values;
-  bool is_length = false;
+  bool is_integer = false, is_length = false;
 };
+RaggedInput integers(std::vector<int64_t> of) {
+  return {{static_cast<int64_t>(of.size())}, Numbers(of.begin(), of.end()), true, false};
+}
 RaggedInput lengths(std::vector<int64_t> of) {
-  return {{static_cast<int64_t>(of.size())}, Numbers(of.begin(), of.end()), true};
+  RaggedInput made = integers(std::move(of));
+  made.is_length = true;
+  return made;
 }
 using RaggedInputs = std::vector<RaggedInput>;
 
 composit::Type type_of(const RaggedInput& one) {
-  return composit::tensor_type(one.is_length ? composit::DType::int64 : composit::DType::float64,
+  return composit::tensor_type(one.is_integer ? composit::DType::int64 : composit::DType::float64,
                                one.sizes);
 }
 composit::Graph ragged_graph(const std::string& text, const std::string& function,
@@ -146,7 +151,7 @@ std::vector<RaggedProgram> programs() {
           {"a_size_of_values",
            "(def f (Vec (Vec Float)) ((n : Vec Integer) (x : Float)) (map (lam (k : Integer)\n"
            "  (constVec (max 0 (min 2 k)) (exp x))) n))",
-           {lengths({1, 7, -3}), {{}, {1}}},
+           {integers({1, 7, -3}), {{}, {1}}},
            {1, 2, 0, std::exp(1), 0, std::exp(1), std::exp(1), 0, 0},
            3,
            {{{3, 2}, {1, kNothing, 2, 3, kNothing, kNothing}}}},
@@ -200,9 +205,9 @@ TEST_P(KsRagged, HasDerivatives) {
   Numbers expected;
   constexpr double kStep = 1e-5;
   for (size_t i = 0; i < one.inputs.size(); ++i) {
-    if (one.inputs[i].is_length && i + 1 < one.inputs.size() && one.name != "a_size_of_values")
+    if (one.inputs[i].is_length)
       for (const double length : one.inputs[i].values) expected.push_back(length);
-    for (size_t k = 0; !one.inputs[i].is_length && k < one.inputs[i].values.size(); ++k) {
+    for (size_t k = 0; !one.inputs[i].is_integer && k < one.inputs[i].values.size(); ++k) {
       RaggedInputs above = one.inputs, below = one.inputs;
       above[i].values[k] += kStep;
       below[i].values[k] -= kStep;
@@ -216,7 +221,7 @@ TEST_P(KsRagged, HasDerivatives) {
   // Forward: <dy, f'(x) dx> = <f'(x)^T dy, dx>, with dx = 1 for all Floats.
   RaggedInputs forward = one.inputs;
   for (const RaggedInput& input : one.inputs)
-    if (!input.is_length) forward.push_back({input.sizes, Numbers(input.values.size(), 1)});
+    if (!input.is_integer) forward.push_back({input.sizes, Numbers(input.values.size(), 1)});
   const Numbers pushed = run(ragged_graph(one.text, "[fwd f]", forward), forward);
   double received = 0, along = 0;
   size_t next = one.lengths;
@@ -227,7 +232,7 @@ TEST_P(KsRagged, HasDerivatives) {
     }
   RaggedInputs shifted = one.inputs, back = one.inputs;
   for (size_t i = 0; i < shifted.size(); ++i)
-    if (!shifted[i].is_length)
+    if (!shifted[i].is_integer)
       for (size_t k = 0; k < shifted[i].values.size(); ++k) {
         shifted[i].values[k] += kStep;
         back[i].values[k] -= kStep;
