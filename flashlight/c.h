@@ -39,7 +39,7 @@
 // The version of this interface. It grows by one when functions, or members of options, are added.
 // Nothing is ever taken away from the library of one soname: programs go on working with newer
 // ones.
-#define FLASHLIGHT_C_VERSION 1
+#define FLASHLIGHT_C_VERSION 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -193,6 +193,10 @@ typedef struct {
   int32_t drop_guards;            // .onnx, .mlir: without the outputs that say whether it holds
   int32_t parameters_as_buffers;  // .pt2: for parameters that the program writes, and AOTInductor
   int32_t weights_as_parameters;  // .mlir: weights are no arguments, but read by name (IREE)
+  // Since version 2. .onnx: the folder where the capture is saved, or a file of safetensors, that
+  // has the weights: the model, beside that folder or in it, refers to them there. NULL: they are
+  // written beside the model.
+  const char* weights_in;
 } flashlight_export_options;
 
 // Writes a file of other tools, which its ending says: .pt2 (torch.export), .onnx, whose weights

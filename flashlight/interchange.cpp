@@ -50,6 +50,11 @@ void save_stablehlo(const CaptureBase& capture, const std::filesystem::path& fil
   composit::save_stablehlo(capture.saved(), file, options);
 }
 
+void save_stablehlo(const FamilyBase& family, const std::filesystem::path& file,
+                    const composit::StableHloOptions& options) {
+  composit::save_stablehlo(family.saved(), file, options);
+}
+
 void save_stablehlo(const Gradient& gradient, const std::filesystem::path& file,
                     const composit::StableHloOptions& options) {
   composit::save_stablehlo(gradient.saved(), file, options);

@@ -47,5 +47,8 @@ void save_stablehlo(const CaptureBase& capture, const std::filesystem::path& fil
                     const composit::StableHloOptions& options = {});
 void save_stablehlo(const Gradient& gradient, const std::filesystem::path& file,
                     const composit::StableHloOptions& options = {});
+// A family whose cases values choose between, at one size.
+void save_stablehlo(const FamilyBase& family, const std::filesystem::path& file,
+                    const composit::StableHloOptions& options = {});
 
 }  // namespace flashlight

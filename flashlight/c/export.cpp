@@ -26,11 +26,13 @@ void write(const Source& source, const char* file, const flashlight_export_optio
   const bool by_name = flag_from(options.weights_as_parameters, "weights_as_parameters");
   const std::filesystem::path path = text_from(file, "file");
   const std::string format = path.extension().string();
+  if (format != ".onnx") expect_unset(options.weights_in != nullptr, "weights_in", format);
   if (format == ".onnx") {
     expect_unset(as_buffers, "parameters_as_buffers", format);
     expect_unset(by_name, "weights_as_parameters", format);
     composit::OnnxOptions how{.drop_guards = drop_guards};
     if (options.opset != 0) how.opset = options.opset;
+    if (options.weights_in != nullptr) how.weights_in = text_from(options.weights_in, "weights_in");
     save_onnx(source, path, how);
   } else if (format == ".pt2") {
     expect_unset(drop_guards, "drop_guards", format);

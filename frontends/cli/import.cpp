@@ -131,11 +131,14 @@ int import_onnx(const ImportArguments& arguments, std::ostream& out) {
   composit::SavedCapture capture =
       composit::load_onnx(arguments.file, {.sizes = sizes_of(arguments.sizes)});
   std::mt19937 generator(0);
+  std::vector<Array> inputs;  // weights among them
   for (const composit::LazyTensor& input : capture.graph.inputs()) {
     const Array& held = input.node->held();
-    capture.example_inputs.push_back(held.defined() ? held : example_of(input.type(), generator));
+    inputs.push_back(held.defined() ? held : example_of(input.type(), generator));
+    if (composit::input_kind(*input.node) == composit::InputKind::user_input)
+      capture.example_inputs.push_back(inputs.back());
   }
-  capture.example_outputs = composit::evaluate(capture.graph, capture.example_inputs);
+  capture.example_outputs = composit::evaluate(capture.graph, inputs);
   composit::save(capture, arguments.target);
   out << "wrote " << arguments.target << ": " << capture.graph.size() << " nodes\n";
   return 0;

@@ -71,6 +71,8 @@ class RoundTripTest(unittest.TestCase):
                 self.assert_close(received if len(graph.outputs) > 1 else [received], expected)
         with self.subTest("written again"):
             self.run_command("import", path, "-o", self.folder / "capture")
+            loaded = flashlight.load(self.folder / "capture")
+            self.assert_close([y.numpy() for y in leaves(loaded(*tensors))], expected)
             self.run_command("export", self.folder / "capture", "-o", self.folder / "again.onnx")
             names = [n.attributes["name"] for n in graph.nodes
                      if n.op == "composit::input" and n.attributes["kind"] == "user_input"]
@@ -158,6 +160,31 @@ class RoundTripTest(unittest.TestCase):
             names_of_inputs = [name for name in parameters if not name.startswith("input")]
             self.assertEqual(set(names_of_inputs), set(own), names)
             self.assert_close(received, [own[name].grad for name in names_of_inputs])
+
+    def test_what_is_imported_is_a_capture_like_others(self):
+        model = picture_network()
+
+        def loss(x):
+            return model(x).square().sum(), model(x)
+
+        flashlight.trace(loss, torch.randn(2, 3, 16, 16)).export(self.folder / "model.onnx")
+        self.run_command("import", self.folder / "model.onnx", "-o", self.folder / "capture")
+        captured = flashlight.load(self.folder / "capture")
+        x = torch.randn(2, 3, 16, 16)
+        with torch.no_grad():
+            expected = [y.detach().numpy() for y in loss(x)]
+            for run in (captured, captured.compile("cpp"), captured.compile("mosaic")):
+                for ours, theirs in zip(run(x), expected, strict=True):
+                    np.testing.assert_allclose(ours.numpy(), theirs, rtol=CLOSE, atol=CLOSE)
+        own = {f"model.{name}": parameter for name, parameter in model.named_parameters()}
+        value, gradients = captured.grad(wrt=list(own))(x)
+        total = loss(x)[0]
+        total.backward()
+        self.assertAlmostEqual(float(value), total.item(), places=5)
+        for name, parameter in own.items():
+            np.testing.assert_allclose(gradients[name].numpy(), parameter.grad.numpy(), rtol=1e-4, atol=1e-5)
+        with self.assertRaisesRegex(flashlight.Error, "expected arguments"):
+            captured(x, x)
 
     def test_the_command_line_goes_by_content(self):
         flashlight.trace(lambda x: x.relu(), torch.ones(2)).export(self.folder / "model.onnx")

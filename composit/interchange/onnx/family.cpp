@@ -14,6 +14,7 @@
 namespace composit::onnx {
 namespace {
 
+constexpr size_t kMany = 512;    // points of which some hold
 constexpr size_t kSpread = 7;    // points from the least to the greatest
 constexpr size_t kDistinct = 5;  // points at which no two sizes are equal by chance
 constexpr size_t kLeast = 4;     // points that have to be alike
@@ -51,7 +52,10 @@ std::vector<std::string> numbers_given(const Family& family) {
 
 class FamilyLowering {
  public:
-  FamilyLowering(const Family& family, int opset) : family_(family), opset_(opset) {
+  FamilyLowering(const Family& family, int opset, const Within& within)
+      : family_(family), opset_(opset), within_(within) {
+    for (const SizeValues& sizes : grid_of(family.sizes))
+      if (!holds_at(sizes)) closed_.insert(sizes);
     choose_points();
   }
 
@@ -79,11 +83,11 @@ class FamilyLowering {
   void choose_points() {
     Cases cases;
     cases.cases.push_back(family_);
-    const std::vector<SizeValues> spread = spread_sizes(cases, {0}, kSpread);
+    const std::vector<SizeValues> spread = spread_points(cases);
     fixed_ = fixed_sizes(spread);
     std::vector<SizeValues> distinct;
     for (const SizeValues& sizes : grid_of(family_.sizes))
-      if (is_distinct(sizes)) distinct.push_back(sizes);
+      if (is_distinct(sizes) && holds_at(sizes)) distinct.push_back(sizes);
     for (size_t i = 0; i < kDistinct && !distinct.empty(); ++i)
       add_point(distinct[i * (distinct.size() - 1) / (kDistinct - 1)]);
     const size_t examples = family_.sizes.empty() ? 0 : family_.sizes[0].shown.size();
@@ -95,8 +99,21 @@ class FamilyLowering {
     for (const SizeValues& sizes : spread) add_point(sizes);
   }
 
+  bool holds_at(const SizeValues& sizes) const { return !within_ || within_(sizes); }
+
+  // From the least to the greatest of the sizes at which the family holds.
+  std::vector<SizeValues> spread_points(const Cases& cases) const {
+    std::vector<SizeValues> spread = spread_sizes(cases, {0}, within_ ? kMany : kSpread);
+    std::erase_if(spread, [&](const SizeValues& sizes) { return !holds_at(sizes); });
+    std::vector<SizeValues> some;
+    for (size_t i = 0; i < kSpread && !spread.empty(); ++i)
+      some.push_back(spread[i * (spread.size() - 1) / (kSpread - 1)]);
+    return some;
+  }
+
   void add_point(const SizeValues& sizes) {
-    if (std::find(points_.begin(), points_.end(), sizes) == points_.end()) points_.push_back(sizes);
+    if (holds_at(sizes) && std::find(points_.begin(), points_.end(), sizes) == points_.end())
+      points_.push_back(sizes);
   }
 
   // Numbers that are sizes of some value at all points.
@@ -166,6 +183,7 @@ class FamilyLowering {
 
   const Family& family_;
   const int opset_;
+  const Within within_;
   std::set<int64_t> fixed_;
   std::vector<SizeValues> points_;
   std::vector<Example> examples_;
@@ -175,8 +193,8 @@ class FamilyLowering {
 
 }  // namespace
 
-Unified lower_family(const Family& family, int opset) {
-  return FamilyLowering(family, opset).run();
+Unified lower_family(const Family& family, int opset, const Within& within) {
+  return FamilyLowering(family, opset, within).run();
 }
 
 }  // namespace composit::onnx

@@ -7,11 +7,14 @@
 #pragma once
 
 #include "composit/family/family.h"
+#include "composit/family/unify.h"
 #include "composit/interchange/onnx/unify.h"
 
 namespace composit::onnx {
 
 // UserError as of `lower` and `unify`, and where the program takes other operators at some sizes.
-Unified lower_family(const Family& family, int opset = OnnxOptions().opset);
+// `within`: sizes at which the family holds, of those in its ranges; absent: all.
+Unified lower_family(const Family& family, int opset = OnnxOptions().opset,
+                     const Within& within = {});
 
 }  // namespace composit::onnx

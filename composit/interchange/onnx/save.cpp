@@ -1,6 +1,8 @@
 #include <nlohmann/json.hpp>
 
 #include "composit/family/saved_family.h"
+#include "composit/family/size_tree.h"
+#include "composit/interchange/onnx/cases.h"
 #include "composit/interchange/onnx/family.h"
 #include "composit/interchange/onnx/model.h"
 #include "composit/io/chunks.h"
@@ -55,26 +57,45 @@ void check(const SavedCapture& capture, const OnnxOptions& options) {
 // The family that a saved one has; nothing for a capture of one size.
 std::optional<Family> one_family(const SavedCapture& capture) {
   if (!is_family(capture)) return std::nullopt;
-  const Cases cases = family_of(capture);
+  const Family family = family_of(capture).cases.at(0);
   const std::string bind = ": 'bind' gives a capture of one size, which can be exported";
-  if (cases.cases.size() > 1)
-    throw UserError("expected a family of one case, received one whose structure depends on sizes" +
-                    bind);
-  const Family& family = cases.cases[0];
   if (!family.value_sizes.empty())
     throw UserError("expected a family of sizes of inputs, received one with the size '" +
                     family.value_sizes[0].name + "', which follows from values" + bind);
   return family;
 }
 
-onnx::Model model_of(const SavedCapture& capture, onnx::ModelParts parts,
-                     const OnnxOptions& options) {
+// Of one case.
+onnx::Model model_of_case(const SavedCapture& capture, onnx::ModelParts parts,
+                          const OnnxOptions& options) {
   if (const std::optional<Family> family = one_family(capture)) {
     const onnx::Unified unified = onnx::lower_family(*family, options.opset);
     parts.family = &unified;
     return onnx::model_of(unified.lowered, capture, parts, options);
   }
   return onnx::model_of(onnx::lower(capture.graph, options.opset), capture, parts, options);
+}
+
+onnx::Model model_of(const SavedCapture& capture, onnx::ModelParts parts,
+                     const OnnxOptions& options) {
+  if (capture.cases.empty()) return model_of_case(capture, parts, options);
+  const SizeTree tree = size_tree(capture);
+  if (tree.leaves.size() == 1) return model_of_case(tree.leaves[0], parts, options);
+  std::vector<onnx::Unified> leaves;
+  for (size_t i = 0; i < tree.leaves.size(); ++i) {
+    const std::optional<Family> family = one_family(tree.leaves[i]);
+    if (!family)
+      throw UserError(
+          "the ways that a value chooses between were shown at one size only: show more sizes");
+    const Within within = [&](const SizeValues& sizes) { return leaf_at(tree, sizes) == i; };
+    leaves.push_back(onnx::lower_family(*family, options.opset, within));
+  }
+  const onnx::Unified unified = onnx::with_cases(tree, leaves);
+  SavedCapture whole = tree.leaves[0];
+  for (const SavedCapture& leaf : tree.leaves)
+    whole.weights.insert(leaf.weights.begin(), leaf.weights.end());
+  parts.family = &unified;
+  return onnx::model_of(unified.lowered, whole, parts, options);
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "composit/interchange/onnx.h"
 #include "composit/interchange/onnx_read/importer.h"
 #include "composit/io/file.h"
 #include "composit/ir/error.h"
-#include "composit/op/operation.h"
 #include "composit/ops/operations.h"
 
 namespace composit {
@@ -13,24 +11,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string counted_structure(size_t tensors) {
+  return nlohmann::json{{"tuple", std::vector<std::string>(tensors, "tensor")}}.dump();
+}
+
 // The structure of results (composit/interchange/pt2/structure.h): by name, unless names only
 // count, as those of save_onnx do.
 std::string structure_of(const std::vector<std::string>& names) {
   bool counted = true;
   for (size_t i = 0; i < names.size(); ++i)
     counted = counted && names[i] == "output_" + std::to_string(i);
-  if (counted || names.empty()) return {};
+  if (counted) return names.size() == 1 ? R"("tensor")" : counted_structure(names.size());
   nlohmann::json map = nlohmann::json::array();
   for (const std::string& name : names) map.push_back({name, "tensor"});
   return nlohmann::json{{"map", map}}.dump();
 }
 
-std::vector<std::string> schemas_of(const Graph& graph) {
-  std::set<std::string> schemas;
-  for (const NodePtr& node : graph.nodes())
-    if (const Operation* operation = find_operation(node->op()))
-      schemas.emplace(operation->row.schema);
-  return {schemas.begin(), schemas.end()};
+// Of arguments: the inputs by position, and no keywords.
+std::string structure_of_arguments(const Graph& graph) {
+  nlohmann::json inputs = nlohmann::json::array();
+  for (const LazyTensor& input : graph.inputs())
+    if (input_kind(*input.node) == InputKind::user_input) inputs.push_back("tensor");
+  const nlohmann::json keywords = {{"map", nlohmann::json::array()}};
+  return nlohmann::json{{"tuple", {{{"tuple", inputs}}, keywords}}}.dump();
 }
 
 SavedCapture capture_of(const onnx_read::ModelProto& model, onnx_read::TensorReader& tensors,
@@ -39,13 +42,12 @@ SavedCapture capture_of(const onnx_read::ModelProto& model, onnx_read::TensorRea
   SavedCapture capture;
   capture.graph = std::move(imported.graph);
   capture.weights = std::move(imported.weights);
-  capture.schemas = schemas_of(capture.graph);
   capture.producer = "ONNX";
   if (!model.producer.empty()) capture.producer += " of " + std::string(model.producer);
   capture.properties["trust"] = "made from its source";
   capture.properties["grad"] = "false";
-  if (const std::string results = structure_of(imported.outputs); !results.empty())
-    capture.properties["results"] = results;
+  capture.properties["arguments"] = structure_of_arguments(capture.graph);
+  capture.properties["results"] = structure_of(imported.outputs);
   return capture;
 }
 

@@ -105,6 +105,7 @@ bool GraphWriter::add_control_flow(const Node& node, Frame& frame, const Origin&
       {"composit::cond", &GraphWriter::add_cond},
       {"composit::map", &GraphWriter::add_map},
       {"composit::scan", &GraphWriter::add_scan},
+      {"composit::sized_cases", &GraphWriter::add_sized_cases},
       {"composit::while_loop", &GraphWriter::add_while}};
   const auto found = table.find(node.op().str());
   if (found == table.end()) return false;

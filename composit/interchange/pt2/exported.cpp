@@ -6,9 +6,11 @@
 #include <set>
 
 #include "composit/family/saved_family.h"
+#include "composit/family/size_tree.h"
 #include "composit/interchange/pt2/archive.h"
 #include "composit/interchange/pt2/arguments.h"
 #include "composit/interchange/pt2/graph_writer.h"
+#include "composit/interchange/pt2/sized_cases.h"
 #include "composit/interchange/pt2/symbols.h"
 #include "composit/ir/error.h"
 #include "composit/ops/native.h"
@@ -35,12 +37,8 @@ void expect_identifiers(const std::vector<std::string>& keywords) {
 // The family that a saved one has; nothing for a capture of one size.
 std::optional<Family> one_family(const SavedCapture& capture) {
   if (!is_family(capture)) return std::nullopt;
-  const Cases cases = composit::family_of(capture);
+  const Family family = composit::family_of(capture).cases.at(0);
   const std::string bind = ": 'bind' gives a capture of one size, which can be exported";
-  if (cases.cases.size() > 1)
-    throw UserError("expected a family of one case, received one whose structure depends on sizes" +
-                    bind);
-  const Family& family = cases.cases[0];
   for (const FreeNumber& number : family.numbers)
     if (number.origin == NumberOrigin::read)
       throw UserError(
@@ -51,13 +49,16 @@ std::optional<Family> one_family(const SavedCapture& capture) {
 
 class Exporter {
  public:
-  Exporter(const SavedCapture& capture, const Pt2Options& options)
+  // `cases`: those of the capture that are chosen by sizes; nullptr: it has one.
+  Exporter(const SavedCapture& capture, const Pt2Options& options,
+           const SizedCases* cases = nullptr)
       : capture_(capture),
         options_(options),
-        family_(one_family(capture)),
+        cases_(cases),
+        family_(cases != nullptr ? cases->family() : one_family(capture)),
         symbols_(family_ ? std::make_unique<Symbols>(*family_) : nullptr),
         graph_(family_ ? family_->example : inline_calls(capture.graph)),
-        program_(capture.schemas, symbols_.get()),
+        program_(capture.schemas, symbols_.get(), cases),
         writer_(program_) {}
 
   Exported run() {
@@ -216,6 +217,11 @@ class Exporter {
 
   Json range_constraints() const {
     Json ranges = symbols_ ? symbols_->range_constraints() : Json::object();
+    for (size_t i = 0; cases_ != nullptr && i < cases_->tree().leaves.size(); ++i) {
+      const Json of_leaf = cases_->symbols(i).range_constraints();
+      for (const auto& [symbol, range] : of_leaf.items())
+        if (!ranges.contains(symbol)) ranges[symbol] = range;
+    }
     for (size_t i = 0; i < writer_.open_numbers(); ++i)
       ranges["zuf" + std::to_string(i)] = {{"min_val", nullptr}, {"max_val", nullptr}};
     return ranges;
@@ -306,6 +312,7 @@ class Exporter {
 
   const SavedCapture& capture_;
   const Pt2Options& options_;
+  const SizedCases* const cases_;
   const std::optional<Family> family_;
   const std::unique_ptr<Symbols> symbols_;
   const Graph graph_;
@@ -324,7 +331,11 @@ class Exporter {
 }  // namespace
 
 Exported exported(const SavedCapture& capture, const Pt2Options& options) {
-  return Exporter(capture, options).run();
+  if (capture.cases.empty()) return Exporter(capture, options).run();
+  SizeTree tree = size_tree(capture);
+  if (tree.leaves.size() == 1) return Exporter(tree.leaves[0], options).run();
+  const SizedCases cases(std::move(tree), capture);
+  return Exporter(cases.whole(), options, &cases).run();
 }
 
 }  // namespace composit::pt2

@@ -142,7 +142,7 @@ void GraphWriter::declare(const std::string& name, const Type& type, bool requir
 
 void GraphWriter::add_input(const LazyTensor& input, const std::string& name, bool requires_grad) {
   declare(name, input.type(), requires_grad);
-  if (const Symbols* symbols = program_.symbols(); symbols != nullptr && lifted_ == nullptr)
+  if (const Symbols* symbols = program_.symbols(); symbols != nullptr)  // in a region: as declared
     tensors_[name] = symbols->tensor_meta(input.node.get(), input.index, requires_grad);
   frame_[{input.node.get(), input.index}] = {.name = name};
 }

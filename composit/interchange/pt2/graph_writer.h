@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "composit/family/cases.h"
 #include "composit/family/family.h"
 #include "composit/interchange/pt2/metadata.h"
 #include "composit/interchange/pt2/program.h"
@@ -82,6 +83,14 @@ class GraphWriter {
   void take_outputs(const Node& node, const LazyTensors& outputs, const Frame& inner, Frame& frame);
 
   void add_cond(const Node& node, Frame& frame, const Origin& origin);
+  // Cases that sizes choose between (sized_cases.h); the results of each way, by name.
+  void add_sized_cases(const Node& node, Frame& frame, const Origin& origin);
+  Names add_way(const Way& way, const Node& node, const Origin& origin);
+  Names add_choice(size_t number, const Node& node, const Origin& origin);
+  Names add_leaf(size_t leaf, const Node& node);
+  void expect_in_case(const FreeSize& size, const LazyTensors& inputs);
+  Json condition_of(const SizeCondition& condition, const Origin& origin);
+  Json joined_meta(const Json& a, const Json& b) const;
   void add_map(const Node& node, Frame& frame, const Origin& origin);
   void add_scan(const Node& node, Frame& frame, const Origin& origin);
   void add_while(const Node& node, Frame& frame, const Origin& origin);

@@ -9,8 +9,9 @@
 
 namespace composit::pt2 {
 
-Program::Program(const std::vector<std::string>& schemas, const Symbols* symbols)
-    : symbols_(symbols) {
+Program::Program(const std::vector<std::string>& schemas, const Symbols* symbols,
+                 const SizedCases* cases)
+    : symbols_(symbols), cases_(cases) {
   for (const std::string& text : schemas) {
     if (text.empty()) continue;  // of an operator that LibTorch does not know
     Schema schema = parse_schema(text);

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "composit/interchange/names.h"
@@ -16,6 +17,7 @@
 namespace composit::pt2 {
 
 class Symbols;
+class SizedCases;
 
 // A constant of the graph that stands in the archive.
 struct Constant {
@@ -27,10 +29,16 @@ struct Constant {
 class Program {
  public:
   // `schemas`: the full text of operators, as a saved capture has them. `symbols`: of a family.
-  explicit Program(const std::vector<std::string>& schemas, const Symbols* symbols = nullptr);
+  // `cases`: what its one node chooses between.
+  explicit Program(const std::vector<std::string>& schemas, const Symbols* symbols = nullptr,
+                   const SizedCases* cases = nullptr);
 
   // nullptr: all sizes are numbers.
   const Symbols* symbols() const { return symbols_; }
+  // Those of the case that is written next; gives those from before.
+  const Symbols* use(const Symbols* symbols) { return std::exchange(symbols_, symbols); }
+  // nullptr: the structure is one.
+  const SizedCases* cases() const { return cases_; }
 
   // The schema under which ATen knows the operator of a node; nullptr for one that is not ATen's.
   const Schema* schema_of(Symbol op);
@@ -48,6 +56,7 @@ class Program {
 
  private:
   const Symbols* symbols_;
+  const SizedCases* cases_;
   std::map<std::string, Schema, std::less<>> schemas_;
   interchange::UsedNames names_;
   std::vector<Constant> constants_;

@@ -53,10 +53,15 @@ std::string expression(const SizeFormula& formula,
 namespace {
 
 // Sizes at which the family holds, the example's first.
-std::vector<SizeValues> sizes_to_try(const Family& family) {
-  Cases cases;
-  cases.cases.push_back(family);
-  std::vector<SizeValues> tried = spread_sizes(cases, {0}, kTried);
+std::vector<SizeValues> sizes_to_try(const Family& family, const std::vector<SizeValues>& points) {
+  std::vector<SizeValues> tried;
+  for (size_t i = 0; i < kTried && !points.empty(); ++i)
+    tried.push_back(points[i * (points.size() - 1) / (kTried - 1)]);
+  if (points.empty()) {
+    Cases cases;
+    cases.cases.push_back(family);
+    tried = spread_sizes(cases, {0}, kTried);
+  }
   SizeValues example;
   for (const FreeSize& size : family.sizes) example[size.name] = size.shown.at(0);
   tried.insert(tried.begin(), example);
@@ -65,7 +70,8 @@ std::vector<SizeValues> sizes_to_try(const Family& family) {
 
 }  // namespace
 
-Symbols::Symbols(const Family& family) : family_(family) {
+Symbols::Symbols(const Family& family, const std::vector<SizeValues>& points, size_t first)
+    : family_(family), first_(first) {
   for (size_t i = 0; i < family.sizes.size(); ++i) {
     const InputAxis& axis = family.sizes[i].axes.at(0);
     leaves_.push_back({family.example.inputs().at(axis.input), axis.axis, {}, /*near=*/true});
@@ -75,7 +81,7 @@ Symbols::Symbols(const Family& family) : family_(family) {
   std::vector<int64_t> shown;
   for (const ValueSize& size : family.value_sizes) shown.push_back(size.shown.at(0));
   int64_t number = 0;
-  for (const SizeValues& sizes : sizes_to_try(family)) {
+  for (const SizeValues& sizes : sizes_to_try(family, points)) {
     // Any numbers where values decide: types are worked out, and no value.
     std::vector<int64_t> others = shown;
     for (size_t i = 0; i < others.size(); ++i) others[i] += number * static_cast<int64_t>(1 + i);
@@ -124,8 +130,8 @@ std::string Symbols::leaf_text(size_t leaf) const {
                      : unknown_text(leaf - free);
 }
 
-std::string Symbols::unknown_text(size_t number) {
-  return "Symbol('u" + std::to_string(number) + "', integer=True)";
+std::string Symbols::unknown_text(size_t number) const {
+  return "Symbol('u" + std::to_string(first_ + number) + "', integer=True)";
 }
 
 Json Symbols::unknown(int64_t here) const {
@@ -173,7 +179,7 @@ Json Symbols::range_constraints() const {
     ranges["s" + std::to_string(i)] = {{"min_val", family_.sizes[i].low},
                                        {"max_val", family_.sizes[i].high}};
   for (size_t i = 0; i < family_.value_sizes.size() + unknown_; ++i)
-    ranges["u" + std::to_string(i)] = {{"min_val", 0}, {"max_val", nullptr}};
+    ranges["u" + std::to_string(first_ + i)] = {{"min_val", 0}, {"max_val", nullptr}};
   return ranges;
 }
 

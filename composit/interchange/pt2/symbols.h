@@ -24,8 +24,11 @@ namespace composit::pt2 {
 
 class Symbols {
  public:
-  // The family has to outlive the symbols.
-  explicit Symbols(const Family& family);
+  // The family has to outlive the symbols. `points`: sizes at which types are worked out, where the
+  // family does not hold at all sizes within its ranges; none: at some of those. `first`: the
+  // number of its first symbol that is no free size, in a program of several families.
+  explicit Symbols(const Family& family, const std::vector<SizeValues>& points = {},
+                   size_t first = 0);
 
   const Family& family() const { return family_; }
   // The type of a value of the example, with its sizes as expressions.
@@ -34,6 +37,8 @@ class Symbols {
   bool has_one_size(const Node& node, uint32_t output, size_t axis) const;
   // A size of a value: an integer, or an expression with its number in the example.
   Json size_json(const LazyTensor& value, size_t axis) const;
+  // Of what no formula of the free sizes is known for, torch gets a symbol of its own.
+  Json unknown(int64_t here) const;
   // {"s0": {"min_val", "max_val"}}: of free sizes "s0", …; of sizes that depend on values "u0", ….
   Json range_constraints() const;
 
@@ -42,16 +47,15 @@ class Symbols {
   void add(const SizeValues& sizes, const std::vector<int64_t>& value_sizes,
            const Binding& binding);
   std::string leaf_text(size_t leaf) const;
-  static std::string unknown_text(size_t number);
+  std::string unknown_text(size_t number) const;
   // The integer that is a series, as JSON.
   Json integer(const Series& series) const;
-  // Of what no formula of the free sizes is known for, torch gets a symbol of its own.
-  Json unknown(int64_t here) const;
 
   const Family& family_;
   std::map<std::pair<const Node*, uint32_t>, std::vector<Type>> types_;  // at the sizes tried
   std::vector<SizeLeaf> leaves_;  // free sizes, then those that depend on values
   mutable std::map<Series, Json> known_;
+  const size_t first_;
   mutable size_t unknown_ = 0;
 };
 

@@ -1,4 +1,5 @@
 #include "composit/family/saved_family.h"
+#include "composit/family/size_tree.h"
 #include "composit/interchange/stablehlo.h"
 #include "composit/interchange/stablehlo/rows.h"
 #include "composit/interchange/stablehlo/text.h"
@@ -14,6 +15,13 @@ namespace fs = std::filesystem;
 using stablehlo::Port;
 
 constexpr int64_t kLargestInText = 1 << 16;  // bytes of a constant that stands in the module
+
+// The capture, or that of a family where no size is free: answers that choose between its cases are
+// branches.
+SavedCapture of_one_size(const SavedCapture& capture) {
+  if (!is_family(capture) || capture.cases.empty()) return capture;
+  return hull_of(family_of(capture)).empty() ? of_one_case(capture) : capture;
+}
 
 void check(const SavedCapture& capture) {
   if (is_family(capture))
@@ -124,8 +132,9 @@ void write_weights(const StableHloModule& module, const fs::path& file) {
 StableHloModule stablehlo_module(const SavedCapture& capture, const std::string& name,
                                  const StableHloOptions& options) {
   try {
-    check(capture);
-    return ModuleMaker(capture.graph, &capture, name, options).run();
+    const SavedCapture one = of_one_size(capture);
+    check(one);
+    return ModuleMaker(one.graph, &one, name, options).run();
   } catch (const UserError& error) {
     throw UserError(std::string("[stablehlo] ") + error.what());
   }

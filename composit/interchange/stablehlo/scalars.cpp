@@ -11,7 +11,7 @@ namespace {
 
 using X = const LazyTensor&;
 
-bool is_real(X x) { return is_floating_point(x.dtype()); }
+bool is_floating(X x) { return is_floating_point(x.dtype()); }
 bool is_unsigned(X x) { return name(x.dtype()).starts_with("uint") || x.dtype() == DType::bool_; }
 
 LazyTensor add(X x, X y) { return binary("add", x, y); }
@@ -51,11 +51,11 @@ LazyTensor conjugate(X x) {
 LazyTensor sign(X x) {
   if (is_unsigned(x)) return cast_to(compare("NE", x, like(0, x)), x.dtype());
   const LazyTensor plain = unary("sign", x);
-  return is_real(x) ? select(is_nan(x), like(0, x), plain) : plain;
+  return is_floating(x) ? select(is_nan(x), like(0, x), plain) : plain;
 }
 
 LazyTensor truncated(X x) {
-  if (!is_real(x)) return x;
+  if (!is_floating(x)) return x;
   const LazyTensor down = unary("floor", x), up = unary("ceil", x);
   return select(compare("LT", x, like(0, x)), up, down);
 }
@@ -92,7 +92,7 @@ LazyTensor floor_divide(X x, X y) {
   const LazyTensor exact = binary("or", is_zero(rest), of_one_sign(rest, y));
   const LazyTensor quotient = div(sub(x, rest), y);
   const LazyTensor below = select(exact, quotient, sub(quotient, like(1, x)));
-  if (!is_real(x)) return below;
+  if (!is_floating(x)) return below;
   const LazyTensor floor = unary("floor", below);
   const LazyTensor near =
       select(compare("GT", sub(below, floor), like(0.5, x)), add(floor, like(1, x)), floor);
@@ -114,7 +114,7 @@ LazyTensor hypot(X x, X y) {
 }
 
 LazyTensor power(X x, X y) {
-  if (is_real(x) || is_complex(x.dtype())) return binary("power", x, y);
+  if (is_floating(x) || is_complex(x.dtype())) return binary("power", x, y);
   // Of integers: 0 where the exponent is negative, but for 1 and -1.
   if (is_unsigned(x)) return binary("power", x, y);
   const LazyTensor one = like(1, x), minus = like(-1, x), zero = like(0, x);
@@ -136,7 +136,7 @@ LazyTensor named(X x) {
 
 template <const char* op>
 LazyTensor of_floats(X x) {
-  return is_real(x) ? unary(op, x) : x;
+  return is_floating(x) ? unary(op, x) : x;
 }
 
 #define COMPOSIT_NAMES(f)                                                                         \

@@ -211,7 +211,8 @@ class Family:
 
     def export(self, file: str | pathlib.Path, **options: Any) -> None:
         """As `Capture.export`, to `.pt2`, where sizes are dynamic shapes within the ranges that were
-        shown, or to `.onnx`, where they have names, and guards say whether they are in range."""
+        shown, or to `.onnx`, where they have names, and guards say whether they are in range. Cases
+        are branches; `.mlir` takes those that values choose between, at one size."""
         export(self._native, file, options)
 
     def __str__(self) -> str:

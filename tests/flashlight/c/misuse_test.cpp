@@ -334,10 +334,17 @@ TEST(Options, of_files) {
   options.opset = 21;
   EXPECT_EQ(error_of(flashlight_capture_export(capture, "/tmp/never.pt2", &options)),
             "[flashlight_capture_export] .pt2 has no option `opset`: expected 0");
+  flashlight_export_options shared{};
+  shared.struct_size = sizeof shared;
+  shared.weights_in = "/tmp/nowhere";
+  EXPECT_EQ(error_of(flashlight_capture_export(capture, "/tmp/never.mlir", &shared)),
+            "[flashlight_capture_export] .mlir has no option `weights_in`: expected 0");
+  EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &shared)),
+              HasSubstr("/tmp/nowhere"));
   options.opset = 7;
   EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &options)),
               HasSubstr("expected an opset from 20 to 24"));
-  options = {sizeof options, 0, 0, 1};
+  options = {sizeof options, 0, 0, 1, 0, nullptr};
   EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &options)),
               HasSubstr("parameters_as_buffers"));
   for (const char* file : {"/tmp/never.tflite", "/tmp/never", ""})

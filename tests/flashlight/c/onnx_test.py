@@ -65,6 +65,13 @@ class OnnxTest(unittest.TestCase):
         known = {name: languages.numbers(self.folder, name) for name in languages.SHAPES}
         self.assert_close(results(self.folder, "perceptron", x=known["x"]), [known["y"], known["loss"]])
 
+    def test_weights_in_a_saved_capture(self):
+        languages.run_c(self.folder)
+        self.only("shared")
+        self.assertFalse((pathlib.Path(self.folder) / "shared.onnx.data").exists())
+        known = {name: languages.numbers(self.folder, name) for name in languages.SHAPES}
+        self.assert_close(results(self.folder, "shared", x=known["x"]), [known["y"], known["loss"]])
+
     def test_a_gradient_of_c(self):
         languages.run_c(self.folder)
         self.only("gradient")

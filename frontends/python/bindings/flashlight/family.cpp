@@ -116,7 +116,8 @@ void add_family(py::module_& module) {
       .def("assumptions", &FamilyBase::assumptions)
       .def("save", &FamilyBase::save, py::call_guard<py::gil_scoped_release>())
       .def("save_pt2", &write_pt2<FamilyBase>, py::call_guard<py::gil_scoped_release>())
-      .def("save_onnx", &write_onnx<FamilyBase>, py::call_guard<py::gil_scoped_release>());
+      .def("save_onnx", &write_onnx<FamilyBase>, py::call_guard<py::gil_scoped_release>())
+      .def("save_mlir", &write_stablehlo<FamilyBase>, py::call_guard<py::gil_scoped_release>());
   module.def("family_over", &over);
 }
 
