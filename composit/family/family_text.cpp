@@ -137,6 +137,17 @@ NumberUse read_use(Lexer& lexer, const std::string& key, const ParseOptions::Fin
   return {result.node, key, read_number_formula(lexer)};
 }
 
+// Where numbers are read: nodes without results, which have no names in the text.
+void add_reads(Family& family) {
+  std::vector<NumberUse> reads;
+  for (const NodePtr& node : family.example.nodes())
+    for (const FreeNumber& number : family.numbers)
+      if (number.origin == NumberOrigin::read && node->find_run("read") != nullptr &&
+          node->operands().at(0) == number.read)
+        reads.push_back({node, "read", NumberFormula::named(number.name), number.shown});
+  family.number_uses.insert(family.number_uses.begin(), reads.begin(), reads.end());
+}
+
 void read_numbers(Lexer& lexer, Family& family, const ParseOptions::Find& find) {
   if (!lexer.accept("numbers")) return;
   lexer.expect("(");
@@ -148,6 +159,7 @@ void read_numbers(Lexer& lexer, Family& family, const ParseOptions::Find& find) 
       family.numbers.push_back(read_free_number(lexer, word, find));
     if (!lexer.at(")")) lexer.expect(",");
   }
+  add_reads(family);
 }
 
 void add_number_lines(const Family& family, const Names& names, std::vector<std::string>& lines) {

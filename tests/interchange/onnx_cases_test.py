@@ -18,7 +18,8 @@ import torch
 import engines
 import flashlight
 from agreement import leaves
-from case_programs import BOTH_SHOWN, WINDOW_SIZES, WINDOWS, Both, TwoWays, Windows, negative, positive
+from case_programs import (BOTH_SHOWN, READS, WINDOW_SIZES, WINDOWS, Both, TwoWays, Windows, negative,
+                           normalized, positive)
 
 SKIPPED = 77
 CLOSE = {"onnxruntime": 1e-5, "openvino": 2e-5, "xla": 1e-5}
@@ -75,6 +76,13 @@ class OnnxCasesTest(unittest.TestCase):
         family = flashlight.trace_family(model, [(x,) for x in BOTH_SHOWN], sizes=["rows"])
         self.agrees(model, family, [positive(3), negative(8), positive(11), negative(11), negative(17), positive(9)],
                     further=[positive(20)])
+
+    def test_numbers_that_the_program_reads(self):
+        family = flashlight.trace_family(normalized, [(torch.randn(n, 3) * 3,) for n in (2, 5, 9, 4)],
+                                         predicates=READS)
+        calls = [((torch.randn(n, 3) * 7,), {}) for n in (3, 8)]
+        for (arguments, _), received in zip(calls, engines.run_family(family, calls, ["onnxruntime"])["onnxruntime"]):
+            self.assertLessEqual(engines.times_off(received, normalized(*arguments)), CLOSE["onnxruntime"])
 
     def test_stablehlo_refuses_sizes(self):
         family = flashlight.trace_family(Both(), [(x,) for x in BOTH_SHOWN], sizes=["rows"])

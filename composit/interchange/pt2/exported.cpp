@@ -37,14 +37,7 @@ void expect_identifiers(const std::vector<std::string>& keywords) {
 // The family that a saved one has; nothing for a capture of one size.
 std::optional<Family> one_family(const SavedCapture& capture) {
   if (!is_family(capture)) return std::nullopt;
-  const Family family = composit::family_of(capture).cases.at(0);
-  const std::string bind = ": 'bind' gives a capture of one size, which can be exported";
-  for (const FreeNumber& number : family.numbers)
-    if (number.origin == NumberOrigin::read)
-      throw UserError(
-          "expected a family of sizes and numbers that callers give, received one with '" +
-          number.name + "', which the program reads" + bind);
-  return family;
+  return composit::family_of(capture).cases.at(0);
 }
 
 class Exporter {
@@ -172,6 +165,7 @@ class Exporter {
   void name_numbers() {
     if (!family_) return;
     for (const FreeNumber& number : family_->numbers) {
+      if (number.origin == NumberOrigin::read) continue;  // where the program reads it
       Structure* argument = argument_called(number.name);
       if (argument != nullptr && argument->kind == Structure::Kind::constant)
         argument->kind = Structure::Kind::tensor;
@@ -189,8 +183,9 @@ class Exporter {
       result_.arguments.children.at(1).children.emplace_back();
     }
     for (const FreeNumber& number : family_->numbers)
-      numbers_.emplace(argument_called(keys.contains(&number) ? keys[&number] : number.name),
-                       &number);
+      if (number.origin != NumberOrigin::read)
+        numbers_.emplace(argument_called(keys.contains(&number) ? keys[&number] : number.name),
+                         &number);
   }
 
   // A number that is no argument by its name must be none by its value either.

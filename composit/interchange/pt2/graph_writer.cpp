@@ -109,6 +109,12 @@ Scalar::Value value_of_number(const LazyTensor& number) {
   }
 }
 
+bool has_floating(const LazyTensors& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [](const LazyTensor& one) {
+    return one && !is_wrapped_number(one) && is_floating_point(one.dtype());
+  });
+}
+
 // A number beside `others` as a tensor that promotes as the number does.
 Array typed_number(const Array& number, const LazyTensors& others) {
   const DType own = number.type().dtype;
@@ -226,10 +232,12 @@ Json GraphWriter::tensor_argument(const Schema& schema, const Call& call, const 
   const Node& constant = *written.number.node;
   if (const NumberFormula* formula = number_use(constant, "value")) {
     const Array& value = constant.attribute("value").as<Array>();
-    if (value.type().dtype != DType::float64)
+    const bool wrapped = is_wrapped_number(written.number);
+    // Beside floating numbers a whole one counts as they do.
+    const bool is_beside = wrapped && takes_numbers(schema.name) && has_floating(call.tensors());
+    if (value.type().dtype != DType::float64 && !is_beside)
       throw UserError("it uses a whole number that differs from call to call");
     const Json number = number_argument(*formula, origin).argument;
-    const bool wrapped = is_wrapped_number(written.number);
     if (wrapped && takes_numbers(schema.name)) return number;
     const DType dtype = wrapped ? typed_number(value, call.tensors()).type().dtype : DType::float64;
     return tensor_json(rounded_tensor(number, dtype, origin));
@@ -411,9 +419,9 @@ bool GraphWriter::open_definition(const Node& node, Frame& frame, const Origin& 
 
 void GraphWriter::add_node(const Node& node, Frame& frame, const Origin& origin) {
   if (is_input(node) || node.op() == ops::kConstant) return;
-  const bool written = add_guard(node, frame, origin) || add_control_flow(node, frame, origin) ||
-                       add_call(node, frame, origin) || open_body(node, frame, origin) ||
-                       open_definition(node, frame, origin);
+  const bool written = add_read(node, frame, origin) || add_guard(node, frame, origin) ||
+                       add_control_flow(node, frame, origin) || add_call(node, frame, origin) ||
+                       open_body(node, frame, origin) || open_definition(node, frame, origin);
   if (!written) throw UserError(reason_);
 }
 

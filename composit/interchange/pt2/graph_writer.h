@@ -50,9 +50,9 @@ class GraphWriter {
   void expect_dtype(const std::string& name, DType dtype);
   // Asserts what a family holds for; `inputs` are those of the family.
   void expect_range(const FreeSize& size, const LazyTensors& inputs);
-  // A number that is no size, read of an input of float64 without axes. In the order in which calls
-  // give them, before any node.
-  void add_number(const FreeNumber& number, const std::string& input);
+  // A number that is no size, read of a value of float64 without axes. What calls give comes before
+  // any node, in their order.
+  void add_number(const FreeNumber& number, const std::string& value, const Origin& origin = {});
   // UserError where an operator has a number of the family that was not written.
   void expect_all_numbers(const Family& family) const;
   // How many symbols of numbers there are: "zuf0", ….
@@ -102,6 +102,8 @@ class GraphWriter {
   };
   const Number& number_argument(const NumberFormula& formula, const Origin& origin);
   Number read_number(const std::string& tensor, const Origin& origin);
+  // A number of a family that the program reads here; false: the node reads none.
+  bool add_read(const Node& node, const Frame& frame, const Origin& origin);
   std::string add_float(const std::string& target, Json inputs, const std::string& text,
                         const Origin& origin);
   // A number as a tensor without axes; its name.

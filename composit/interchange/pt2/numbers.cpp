@@ -66,19 +66,41 @@ GraphWriter::Number GraphWriter::read_number(const std::string& tensor, const Or
   return {{{"as_sym_float", {{"as_name", name}}}}, text};
 }
 
-void GraphWriter::add_number(const FreeNumber& number, const std::string& input) {
-  numbers_[print(NumberFormula::named(number.name))] = read_number(input, {});
+void GraphWriter::add_number(const FreeNumber& number, const std::string& value,
+                             const Origin& origin) {
+  numbers_[print(NumberFormula::named(number.name))] = read_number(value, origin);
   for (const double one : number.shown)
     if (one != std::floor(one)) return;
   // Where all examples had whole numbers, nobody knows what the program does with others.
   const Type type = tensor_type(DType::float64, {});
   const std::string floor = add("torch.ops.aten.floor.default",
-                                Json::array({positional("self", tensor_json(input))}), type);
+                                Json::array({positional("self", tensor_json(value))}), type);
   const std::string same = add("torch.ops.aten.eq.Tensor",
-                               Json::array({positional("self", tensor_json(input)),
+                               Json::array({positional("self", tensor_json(value)),
                                             positional("other", tensor_json(floor))}),
                                tensor_type(DType::bool_, {}));
-  add_assertion(same, "the number '" + number.name + "' was shown whole, and is not", {});
+  add_assertion(same, "the number '" + number.name + "' was shown whole, and is not", origin);
+}
+
+// In double precision, as C++ and Python compute with what they read.
+bool GraphWriter::add_read(const Node& node, const Frame& frame, const Origin& origin) {
+  const NumberFormula* formula = number_use(node, "read");
+  if (formula == nullptr) return false;
+  const LazyTensor& tensor = node.operands().at(0);
+  std::string value = tensor_name(value_of(tensor, frame));
+  if (tensor.dtype() != DType::float64)
+    value = add("torch.ops.aten._to_copy.default",
+                Json::array({positional("self", tensor_json(value)),
+                             keyword("dtype", {{"as_scalar_type", number_of(DType::float64)}})}),
+                tensor_type(DType::float64, tensor.sizes()), origin);
+  if (tensor.type().rank() > 0)
+    value = add("torch.ops.aten.reshape.default",
+                Json::array({positional("self", tensor_json(value)),
+                             positional("shape", {{"as_ints", Json::array()}})}),
+                tensor_type(DType::float64, {}), origin);
+  for (const FreeNumber& number : program_.symbols()->family().numbers)
+    if (number.name == formula->name()) add_number(number, value, origin);
+  return true;
 }
 
 const GraphWriter::Number& GraphWriter::number_argument(const NumberFormula& formula,

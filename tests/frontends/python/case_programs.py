@@ -71,4 +71,20 @@ class Both(torch.nn.Module):
         return self.end(y)
 
 
+def normalized(x):
+    """A number that the program reads, and computes with in Python."""
+    largest = x.abs().max().item()
+    return x / largest, x * largest, x.sum().reshape(1)
+
+
+def shifted(x, count):
+    """A whole number that the program reads."""
+    number = count.item()
+    return x + number, x * number
+
+
+# The lines that read a number which is compared with nothing.
+READS = {f"case_programs.py:{normalized.__code__.co_firstlineno + 2}": "any"}
+SHIFTS = {f"case_programs.py:{shifted.__code__.co_firstlineno + 2}": "any"}
+
 BOTH_SHOWN = [positive(n) for n in (2, 5, 9, 4, 7, 10, 13, 18)] + [negative(n) for n in (10, 12, 15, 18)]

@@ -14,7 +14,8 @@ import torch
 
 import flashlight
 from agreement import leaves, same_bits
-from case_programs import BOTH_SHOWN, WINDOW_SIZES, WINDOWS, Both, TwoWays, Windows, negative, positive
+from case_programs import (BOTH_SHOWN, READS, SHIFTS, WINDOW_SIZES, WINDOWS, Both, TwoWays, Windows,
+                           negative, normalized, positive, shifted)
 
 
 def exported(family, **options):
@@ -81,6 +82,33 @@ class CasesTest(unittest.TestCase):
         family = flashlight.trace_family(TwoWays(), [(x,) for x in shown], sizes=["batch", "tokens"])
         with self.assertRaisesRegex(flashlight.Error, "shown at no 'batch' that they have in common"):
             exported(family)
+
+
+class ReadNumbersTest(unittest.TestCase):
+    """Numbers that the program reads with `item` are read where it does, whatever they are."""
+
+    def agrees(self, program, family, calls):
+        loaded = exported(family)
+        module = loaded.module()
+        self.assertIn(torch.ops.aten.item.default, [node.target for node in loaded.graph.nodes])
+        for arguments in calls:
+            for run in (module, loaded.run_decompositions().module()):
+                for received, expected in zip(run(*arguments), program(*arguments), strict=True):
+                    self.assertTrue(same_bits(received, expected))
+
+    @torch.no_grad()
+    def test_floating_ones(self):
+        torch.manual_seed(6)
+        shown = [(torch.randn(n, 3) * 3,) for n in (2, 5, 9, 4)]
+        family = flashlight.trace_family(normalized, shown, predicates=READS)
+        self.agrees(normalized, family, [(torch.randn(n, 3) * 7,) for n in (3, 8)])
+
+    @torch.no_grad()
+    def test_whole_ones(self):
+        torch.manual_seed(6)
+        shown = [(torch.randn(n, 3), torch.tensor(k)) for n, k in ((2, 3), (5, 7), (9, 4), (4, 6))]
+        family = flashlight.trace_family(shifted, shown, predicates=SHIFTS)
+        self.agrees(shifted, family, [(torch.randn(3, 3), torch.tensor(k)) for k in (5, -12, 70_000)])
 
 
 if __name__ == "__main__":
