@@ -18,8 +18,8 @@ import torch
 import engines
 import flashlight
 from agreement import leaves
-from case_programs import (BOTH_SHOWN, READS, WINDOW_SIZES, WINDOWS, Both, TwoWays, Windows, negative,
-                           normalized, positive)
+from case_programs import (BOTH_SHOWN, READS, WINDOW_SIZES, WINDOWS, Both, TwoWays, Windows, chosen_rows,
+                           different, mixed, negative, normalized, places, positive, routed, selected)
 
 SKIPPED = 77
 CLOSE = {"onnxruntime": 1e-5, "openvino": 2e-5, "xla": 1e-5}
@@ -83,6 +83,25 @@ class OnnxCasesTest(unittest.TestCase):
         calls = [((torch.randn(n, 3) * 7,), {}) for n in (3, 8)]
         for (arguments, _), received in zip(calls, engines.run_family(family, calls, ["onnxruntime"])["onnxruntime"]):
             self.assertLessEqual(engines.times_off(received, normalized(*arguments)), CLOSE["onnxruntime"])
+
+    def test_sizes_that_follow_from_values(self):
+        for program in (chosen_rows, places, selected, routed):
+            family = flashlight.trace_family(program, [(mixed(n),) for n in (4, 7, 12, 9, 5)])
+            calls = [((torch.randn(n, 5),), {}) for n in (6, 8, 11)]
+            calls += [((-positive(6)[:, :5],), {}), ((positive(7)[:, :5],), {}), ((torch.randn(13, 5),), {})]
+            results = engines.run_family(family, calls, ["onnxruntime"])["onnxruntime"]
+            for number, ((arguments, _), received) in enumerate(zip(calls, results)):
+                with self.subTest(program.__name__, call=number):
+                    times = engines.times_off(received, list(program(*arguments)))
+                    self.assertLessEqual(times, CLOSE["onnxruntime"])
+                    guards = [bool(value) for name, value in received.items() if name.startswith("guard_")]
+                    self.assertEqual(all(guards), number < 5)  # 13 rows were not shown
+
+    def test_a_size_that_no_operator_tells_is_refused(self):
+        family = flashlight.trace_family(different, [(torch.randn(n, 5) * 3,) for n in (4, 7, 12, 9, 5)])
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(flashlight.Error, "unique.* in different: "):
+                family.export(pathlib.Path(folder) / "model.onnx")
 
     def test_stablehlo_refuses_sizes(self):
         family = flashlight.trace_family(Both(), [(x,) for x in BOTH_SHOWN], sizes=["rows"])

@@ -60,14 +60,14 @@ class FamilyLowering {
   }
 
   Unified run() {
-    for (const SizeValues& sizes : points_) add(sizes);
+    for (const Point& point : points_) add(point);
     for (;;) {
       expect_enough();
       try {
         return unify(family_, examples_, closed_);
       } catch (const ExampleWanted& wanted) {
         if (further_++ == kFurther) throw UserError(wanted.what());
-        add(wanted.sizes);
+        for (const Point& point : points_at(wanted.sizes)) add(point);
       } catch (const UnlikeExample& unlike) {
         // What sizes have in common by chance may leave out operators that change nothing there.
         if (is_distinct(examples_.at(unlike.example).sizes)) throw;
@@ -78,6 +78,13 @@ class FamilyLowering {
   }
 
  private:
+  // Sizes of inputs, and of values that follow from values, in the order of the family.
+  struct Point {
+    SizeValues sizes;
+    std::vector<int64_t> of_values;
+    bool operator==(const Point&) const = default;
+  };
+
   // ---- points -----------------------------------------------------------------------------------
 
   void choose_points() {
@@ -97,6 +104,7 @@ class FamilyLowering {
       add_point(shown);
     }
     for (const SizeValues& sizes : spread) add_point(sizes);
+    add_shown_points();
   }
 
   bool holds_at(const SizeValues& sizes) const { return !within_ || within_(sizes); }
@@ -112,15 +120,51 @@ class FamilyLowering {
   }
 
   void add_point(const SizeValues& sizes) {
-    if (holds_at(sizes) && std::find(points_.begin(), points_.end(), sizes) == points_.end())
-      points_.push_back(sizes);
+    if (!holds_at(sizes)) return;
+    for (const Point& point : points_at(sizes))
+      if (std::find(points_.begin(), points_.end(), point) == points_.end())
+        points_.push_back(point);
+  }
+
+  // Sizes with numbers for those that follow from values: two of each, so that they follow from no
+  // size of an input, in proportion to what was shown.
+  std::vector<Point> points_at(const SizeValues& sizes) const {
+    if (family_.value_sizes.empty()) return {{sizes, {}}};
+    double scale = 1;
+    for (const FreeSize& size : family_.sizes)
+      scale *= static_cast<double>(sizes.at(size.name)) / static_cast<double>(size.shown.at(0));
+    std::vector<Point> points;
+    for (const double part : {1.0, 0.75}) {
+      std::set<int64_t> known = fixed_;
+      for (const auto& [name, number] : sizes) known.insert(number);
+      Point point{sizes, {}};
+      for (const ValueSize& size : family_.value_sizes) {
+        auto number = static_cast<int64_t>(part * scale * static_cast<double>(size.shown.at(0)));
+        number = std::max<int64_t>(number, 2);
+        while (!known.insert(number).second) ++number;
+        point.of_values.push_back(number);
+      }
+      points.push_back(std::move(point));
+    }
+    return points;
+  }
+
+  // As they were shown: where several sizes follow from values, others may not go together.
+  void add_shown_points() {
+    const size_t examples = family_.value_sizes.empty() ? 0 : family_.value_sizes[0].shown.size();
+    for (size_t i = 0; i < examples; ++i) {
+      Point shown;
+      for (const FreeSize& size : family_.sizes) shown.sizes[size.name] = size.shown.at(i);
+      for (const ValueSize& size : family_.value_sizes) shown.of_values.push_back(size.shown.at(i));
+      if (holds_at(shown.sizes)) points_.push_back(std::move(shown));
+    }
   }
 
   // Numbers that are sizes of some value at all points.
   std::set<int64_t> fixed_sizes(const std::vector<SizeValues>& points) const {
     std::map<const Node*, std::vector<Dims>> all;
     for (const SizeValues& sizes : points) {
-      const std::optional<Binding> binding = bound(sizes);
+      const std::optional<Binding> binding = bound(points_at(sizes).at(0));
       for (const NodePtr& node : family_.example.nodes())
         for (uint32_t i = 0; binding && i < node->outputs().size(); ++i)
           if (const LazyTensor value = binding->of({node, i}); value && is_defined(value.type()))
@@ -145,24 +189,26 @@ class FamilyLowering {
 
   // ---- examples ---------------------------------------------------------------------------------
 
-  std::optional<Binding> bound(const SizeValues& sizes) const {
+  std::optional<Binding> bound(const Point& point) const {
     try {
-      return bind_sizes(family_, sizes);
+      if (point.of_values.empty()) return bind_sizes(family_, point.sizes);
+      return bind_types(family_, types_at(family_, point.sizes), point.of_values);
     } catch (const UserError&) {
       return std::nullopt;  // sizes that do not go together
     }
   }
 
-  void add(const SizeValues& sizes) {
-    const std::optional<Binding> binding = bound(sizes);
+  void add(const Point& point) {
+    const SizeValues& sizes = point.sizes;
+    const std::optional<Binding> binding = bound(point);
     if (!binding) {
-      closed_.insert(sizes);
+      if (point.of_values.empty()) closed_.insert(sizes);
       return;
     }
     try {
       const interchange::AllOperators all;
       const Graph graph = with_number_inputs(family_, *binding, numbers_given(family_));
-      examples_.push_back({sizes, lower(graph, opset_, fixed_nodes(family_, *binding))});
+      examples_.push_back({sizes, lower_open(graph, opset_, fixed_nodes(family_, *binding))});
     } catch (const UserError& error) {
       throw UserError("at " + text_of(sizes) + ": " + error.what());
     }
@@ -185,7 +231,7 @@ class FamilyLowering {
   const int opset_;
   const Within within_;
   std::set<int64_t> fixed_;
-  std::vector<SizeValues> points_;
+  std::vector<Point> points_;
   std::vector<Example> examples_;
   std::set<SizeValues> closed_;  // sizes that were tried, and tell nothing
   size_t further_ = 0;

@@ -62,14 +62,9 @@ Graph without_int4_casts(const Graph& graph) {
 void hold_sizes(Lowered& lowered) {
   Graph::Parts parts = lowered.graph.parts();
   for (const NodePtr& node : lowered.graph.nodes()) {
-    if (node->op() != non_zero()) continue;
-    const LazyTensor value{node, 0};
-    const int64_t elements = value.type().numel();
-    const LazyTensor size = call("Size", {value}, {}, tensor_type(DType::int64, {}));
-    parts.outputs.push_back(
-        compare("Equal", size, number(static_cast<double>(elements), DType::int64)));
-    lowered.guards.push_back("the number of elements of nonzero" + interchange::place_of(*node) +
-                             " is " + std::to_string(elements));
+    if (!has_open_size(*node)) continue;
+    parts.outputs.push_back(size_holds(node));
+    lowered.guards.push_back(size_text(*node));
   }
   lowered.graph = Graph(std::move(parts));
 }
@@ -85,7 +80,20 @@ Graph without_open_sizes(const Graph& region) {
 
 }  // namespace
 
-Lowered lower(const Graph& graph, int opset, const MayFold& may_fold) {
+bool has_open_size(const Node& node) { return node.op() == non_zero(); }
+
+LazyTensor size_holds(const NodePtr& node) {
+  const LazyTensor value{node, 0};
+  const LazyTensor size = call("Size", {value}, {}, tensor_type(DType::int64, {}));
+  return compare("Equal", size, number(static_cast<double>(value.type().numel()), DType::int64));
+}
+
+std::string size_text(const Node& node) {
+  return "the number of elements of nonzero" + interchange::place_of(node) + " is " +
+         std::to_string(node.outputs().at(0).numel());
+}
+
+Lowered lower_open(const Graph& graph, int opset, const MayFold& may_fold) {
   const bool has_int4 = opset >= 21;
   const interchange::Target target{
       .name = "ONNX", .domain = kDomain, .rows = rows(opset), .has_complex = false};
@@ -94,9 +102,14 @@ Lowered lower(const Graph& graph, int opset, const MayFold& may_fold) {
   if (has_int4) lowered.graph = without_int4_casts(lowered.graph);
   interchange::guard_checks(lowered, "onnx::And");
   rebuild_regions(lowered.graph, without_open_sizes);
-  hold_sizes(lowered);
   if (lowered.graph.outputs().empty() && lowered.graph.mutations().empty())
     throw UserError("it gives no tensor, and a model has at least one output");
+  return lowered;
+}
+
+Lowered lower(const Graph& graph, int opset, const MayFold& may_fold) {
+  Lowered lowered = lower_open(graph, opset, may_fold);
+  hold_sizes(lowered);
   return lowered;
 }
 

@@ -57,12 +57,7 @@ void check(const SavedCapture& capture, const OnnxOptions& options) {
 // The family that a saved one has; nothing for a capture of one size.
 std::optional<Family> one_family(const SavedCapture& capture) {
   if (!is_family(capture)) return std::nullopt;
-  const Family family = family_of(capture).cases.at(0);
-  const std::string bind = ": 'bind' gives a capture of one size, which can be exported";
-  if (!family.value_sizes.empty())
-    throw UserError("expected a family of sizes of inputs, received one with the size '" +
-                    family.value_sizes[0].name + "', which follows from values" + bind);
-  return family;
+  return family_of(capture).cases.at(0);
 }
 
 // Of one case.

@@ -68,6 +68,8 @@ class Level {
         const std::vector<SizeValues>& points)
       : graphs_(std::move(graphs)), fits_(fits), unified_(unified), nodes_(nodes), points_(points) {
     places_.resize(graphs_.size());
+    for (const NodePtr& node : graphs_[0]->nodes())
+      has_open_sizes_ = has_open_sizes_ || has_open_size(*node);
   }
 
   // Values of the first example in the new graph.
@@ -224,7 +226,7 @@ class Level {
       return nodes_ == nullptr ? fits_.find_by_inputs(series) : fits_.find(series);
     });
     if (!found) refuse_constant(*sized.first, sized.second);
-    zeros_[sized.first] = found->may_have_zeros();
+    zeros_[sized.first] = has_open_sizes_ || found->may_have_zeros();
     known = provided(*found);
     return known;
   }
@@ -321,6 +323,7 @@ class Level {
   std::map<const Node*, std::vector<Array>> sized_;   // constants that differ
   std::map<const Node*, LazyTensor> made_;            // what they are
   std::map<const Node*, bool> zeros_;                 // those that may have a zero
+  bool has_open_sizes_ = false;                       // which may be zero
   Taken taken_;
 };
 
@@ -346,6 +349,12 @@ Unified unify(const Family& family, const std::vector<Example>& examples,
     parts.outputs.push_back(holds);
     unified.lowered.guards.push_back(what);
   };
+  // Sizes that follow from values, and were equal in all examples, have to be those.
+  const Graph made(parts);
+  for (const NodePtr& node : made.nodes())
+    if (const auto names = unified.names.find({node.get(), 0});
+        has_open_size(*node) && names != unified.names.end() && !names->second.at(1))
+      add_guard(size_holds(node), size_text(*node));
   for (const FreeSize& size : family.sizes)
     add_guard(range_holds(size, inputs, nodes), range_text(size, inputs));
   size_t input = family.example.inputs().size();  // numbers are the last ones

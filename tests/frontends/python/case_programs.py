@@ -83,6 +83,41 @@ def shifted(x, count):
     return x + number, x * number
 
 
+def mixed(rows):
+    """Some rows begin with a number above 0, some with one below."""
+    x = torch.randn(rows, 5)
+    x[:2, 0], x[2:4, 0] = 1, -1
+    return x
+
+
+def chosen_rows(x):
+    chosen = x[x[:, 0] > 0]
+    return chosen.sum(1), chosen.t() * 2
+
+
+def places(x):
+    found = (x > 0).nonzero()
+    return found, found.float().sum(0)
+
+
+def selected(x):
+    large = torch.masked_select(x, x > 0.5)
+    return large * 2, large.view(-1, 1).expand(-1, 3), large.sum()
+
+
+def routed(x):
+    """Rows go to one of two experts, and back to their places."""
+    to_first = x[:, 0] > 0
+    y = torch.zeros_like(x)
+    y[to_first] = x[to_first].exp()
+    y[~to_first] = x[~to_first] * 3
+    return (y,)
+
+
+def different(x):
+    return (torch.unique(x.round()),)
+
+
 # The lines that read a number which is compared with nothing.
 READS = {f"case_programs.py:{normalized.__code__.co_firstlineno + 2}": "any"}
 SHIFTS = {f"case_programs.py:{shifted.__code__.co_firstlineno + 2}": "any"}
