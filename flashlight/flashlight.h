@@ -37,6 +37,7 @@
 #include "flashlight/backends/cuda.h"
 #include "flashlight/backends/devices.h"
 #include "flashlight/backends/mosaic.h"
+#include "flashlight/backends/pjrt.h"
 #include "flashlight/backends/profile.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/mosaic/choices.h"

@@ -55,6 +55,7 @@ FLASHLIGHT_PARTS = (
     "flashlight/cuda",
     "flashlight/mosaic",
     "flashlight/devices",
+    "flashlight/pjrt",
 )
 # Layers of a backend: none includes another's folder.
 BACKEND = (
@@ -135,6 +136,7 @@ LAYERS = {
     "flashlight/cuda": Layer(BACKEND, torch=False),
     "flashlight/mosaic": Layer(BACKEND, torch=False),
     "flashlight/devices": Layer(BACKEND, torch=False),
+    "flashlight/pjrt": Layer(BACKEND, torch=False),
     "flashlight": Layer((*COMPOSIT, *FLASHLIGHT_PARTS, "tracer"), torch=True),
     "frontends/torchscript": Layer(LIBRARY, torch=True),
     "frontends/ks": Layer((*COMPOSIT, "flashlight/scalar"), torch=False),

@@ -41,7 +41,7 @@ def blocks():
 PARTS = ['.export("model.pt2")', "-o model.pt2", 'torch.export.load("model.pt2")', "torch.export.save(program",
          "import model.pt2", '.export("bert.onnx")', "--weights-in-place", "onnxruntime.InferenceSession",
          'composit.load_onnx("bert.onnx"', "import model.onnx", '.export("model.mlir")', "-o model.mlir",
-         "composit.jax(",
+         "composit.jax(", 'captured.compile("pjrt"', "--backend pjrt",
          "iree-run-module"]  # fmt: skip
 
 
@@ -194,6 +194,18 @@ class PageTest(unittest.TestCase):
         pathlib.Path("model.mlir").unlink()
         self.shell("-o model.mlir", FOLDER=self.saved())
         self.assertEqual(pathlib.Path("model.mlir").read_text(), text)
+
+    def test_pjrt(self):
+        """The plugin comes from the other environment, where a package has it."""
+        found = sorted(pathlib.Path(engines.PYTHON).parents[1].glob("lib/python3*/site-packages/*/libpjrt_cpu.so"))
+        if not found:
+            self.skipTest("there is no plugin of PJRT: ./dev interchange installs one")
+        names = self.python('captured.compile("pjrt"', captured=flashlight.trace(self.model, self.x),
+                            plugin=str(found[0]))
+        for compiled in names["values"]:
+            self.assert_close(compiled(self.x), self.expected)
+        text = self.block("--backend pjrt").replace("FOLDER", self.saved())
+        self.command(text.replace("PLUGIN", str(found[0])), "")
 
     def test_jax(self):
         """JAX comes from the other environment, torch from this one."""

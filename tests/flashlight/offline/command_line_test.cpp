@@ -70,7 +70,7 @@ TEST_P(CommandLine, refuses_what_it_cannot_do) {
   EXPECT_THAT(compile({folder_ / "loss first", "--grad", "tokens"}, 2), HasSubstr("int64"));
   EXPECT_THAT(compile({folder_ / "encoder", "--backend", "fortran"}, 2),
               AllOf(HasSubstr("[backend] expected one of "),  // aten is one with LibTorch
-                    HasSubstr("cpp, cuda, devices, mosaic, reference, received 'fortran'")));
+                    HasSubstr("cpp, cuda, devices, mosaic, pjrt, reference, received 'fortran'")));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
 }
 

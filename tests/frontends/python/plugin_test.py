@@ -73,7 +73,7 @@ class Plugin(unittest.TestCase):
         self.refused("[mosaic] option 'winograd': expected true or false, received 1",
                      lambda: compile("mosaic", winograd=1))
         for use in (lambda: compile("gpu"), lambda: self.captured.source("gpu")):
-            self.refused("[backend] expected one of aten, cpp, cuda, devices, mosaic, reference, stack, xla, "
+            self.refused("[backend] expected one of aten, cpp, cuda, devices, mosaic, pjrt, reference, stack, xla, "
                          "received 'gpu'", use)  # fmt: skip
 
     def test_other_files_are_refused(self):
