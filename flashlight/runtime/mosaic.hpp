@@ -5,6 +5,7 @@
 #include "flashlight/runtime/attention.hpp"
 #include "flashlight/runtime/border.hpp"
 #include "flashlight/runtime/compressed.hpp"
+#include "flashlight/runtime/byte_rows.hpp"
 #include "flashlight/runtime/bytes.hpp"
 #include "flashlight/runtime/contraction.hpp"
 #include "flashlight/runtime/depthwise.hpp"

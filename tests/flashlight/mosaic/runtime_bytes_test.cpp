@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "flashlight/runtime/byte_rows.hpp"
 #include "flashlight/runtime/bytes.hpp"
 #include "tests/flashlight/mosaic/runtime_cases.h"
 
