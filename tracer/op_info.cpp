@@ -390,6 +390,8 @@ OpInfo::OpInfo(const c10::OperatorHandle& op)
   reads_storage = base == "aten::as_strided_scatter" || base == "aten::as_strided_copy";
   unwritten = makes_no_content().count(base) > 0;
   fills = name == composit::Symbol("aten::fill_.Scalar");
+  packed = base == "aten::_convert_weight_to_int4pack_for_cpu" ||
+           base == "aten::_weight_int4pack_mm_for_cpu";
   const bool sizes_only = metadata || reads_no_elements(name.str(), base);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool may_return_view = schema->arguments()[i].alias_info() != nullptr && !writes[i];

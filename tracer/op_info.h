@@ -44,6 +44,7 @@ struct OpInfo {
   bool as_strided = false;     // its result is found by geometry
   bool reads_storage = false;  // reads what lies around its first argument, too
   bool unwritten = false;      // its result has no content
+  bool packed = false;         // it packs a weight for this processor, or reads one that is
   bool fills = false;          // `fill_` with a number
   bool clone = false;
   bool detach = false;  // a gradient boundary that shares memory

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <ATen/Version.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -262,10 +263,21 @@ class Planner {
     return on != nullptr && !on->as<bool>() ? *op.switched_off : op;
   }
 
+  // LibTorch would read a weight that was packed for another processor as other numbers.
+  static void expect_processor(const Node& node) {
+    const Attribute* packed_for = node.find_run("packed_for");
+    if (packed_for == nullptr || packed_for->as<std::string>() == at::get_cpu_capability()) return;
+    throw UserError("[replay] " + place_of(node) + " reads or packs a weight of 4 bits for " +
+                    packed_for->as<std::string>() + "; this LibTorch runs kernels for " +
+                    at::get_cpu_capability() +
+                    ", where it lies in another way: capture the program here, or compile it");
+  }
+
   void add_operator(const Frame& frame, Step& step) {
     const Node& node = *step.node;
     const Attribute* via = options_.autograd ? nullptr : node.find_run("via");
     step.op = &of_node(find(via ? via->as<std::string>() : node.op().str()), node);
+    if (step.op->packed) expect_processor(node);
     const auto& arguments = step.op->schema->arguments();
     size_t next = 0;  // of the node's tensor arguments
     for (size_t i = 0; i < arguments.size(); ++i) {

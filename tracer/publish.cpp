@@ -1,5 +1,7 @@
 #include "tracer/publish.h"
 
+#include <ATen/Version.h>
+
 #include <optional>
 #include <unordered_map>
 
@@ -237,6 +239,7 @@ class Publisher {
     add_attributes(spec, info, record.attributes);
     if (twin) spec.run("via", info.name.str());
     if (record.joint != kNone) spec.run("views", views(record));
+    if (info.packed) spec.run("packed_for", at::get_cpu_capability());
     if (record.throws) spec.run("throws", true);
     if (!info.observed.empty())
       spec.run("writes", composit::int_list({info.observed.begin(), info.observed.end()}));

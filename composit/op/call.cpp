@@ -236,6 +236,8 @@ Call call_of(const Node& node, const Schema& schema, const LazyTensors& operands
   for (const SchemaArgument& argument : schema.arguments) {
     if (!argument.is_tensor()) {
       const Attribute* data = node.find_attribute(argument.name);
+      // What a row has beyond LibTorch's schema is how a captured call was run.
+      if (data == nullptr && argument.keyword_only) data = node.find_run(argument.name);
       const auto fallback = data == nullptr ? default_of(argument) : *data;
       if (!fallback)
         throw UserError("[" + schema.name.str() + "] argument " + describe(argument) +

@@ -147,7 +147,8 @@ bool same_loops(const Node& a, const Node& b) {
 bool is_replaceable(const Node& node, bool grad) {
   if (is_input(node) || node.op() == ops::kConstant) return false;
   return std::all_of(node.execution().begin(), node.execution().end(), [&](const auto& entry) {
-    return entry.key() == "via" || entry.key() == "body" || (grad && entry.key() == "grad");
+    return entry.key() == "via" || entry.key() == "body" || entry.key() == "packed_for" ||
+           (grad && entry.key() == "grad");
   });
 }
 

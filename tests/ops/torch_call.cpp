@@ -53,7 +53,8 @@ TorchCall torch_call(const c10::OperatorHandle& op, const SampleCall& sample, bo
   TorchCall torch{tensors_of(sample, grad, fixed), {}};
   const Call& call = sample.call;
   torch::jit::Stack stack;
-  for (size_t i = 0; i < call.size(); ++i) {
+  // What a row has beyond the operator's schema says how LibTorch ran a call.
+  for (size_t i = 0; i < op.schema().arguments().size(); ++i) {
     const SchemaArgument& argument = call.schema().arguments[i];
     const auto begin = torch.places.begin() + static_cast<std::ptrdiff_t>(call.first_tensor(i));
     if (call[i].is_list())

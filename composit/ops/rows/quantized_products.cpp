@@ -43,7 +43,7 @@ void add_int4_rows(OperationTable& rows) {
 // ---- products -----------------------------------------------------------------------------------
 
 // x [M, K] times the transpose of w, int8 [N, K], and a scale per row of w; sums are float32.
-Loops int8_product(const In& x, const In& w, const In& scales) {
+LazyTensor int8_product(const LazyTensor& x, const LazyTensor& w, const LazyTensor& scales) {
   const bool fits = x.rank() == 2 && w.rank() == 2 && scales.rank() == 1 &&
                     x.size(1) == w.size(1) && scales.size(0) == w.size(0);
   if (!fits || w.dtype() != DType::int8)
@@ -53,18 +53,16 @@ Loops int8_product(const In& x, const In& w, const In& scales) {
   if (!is_floating_point(x.dtype()) || x.dtype() == DType::float64 || scales.dtype() != x.dtype())
     throw UserError("expected numbers and scales of float32, float16 or bfloat16, received " +
                     std::string(name(x.dtype())) + " and " + std::string(name(scales.dtype())));
-  Nest nest;
-  const Expr m = nest.parallel(x.size(0), "m"), n = nest.parallel(w.size(0), "n");
-  const Expr k = nest.reduction(x.size(1), "k");
-  const Expr sum = nest.sum(cast(x(m, k), DType::float32) * cast(w(n, k), DType::float32));
-  return nest.store(cast(sum * cast(scales(n), DType::float32), x.dtype())).loops();
+  const LazyTensor sums = matmul(to(x, DType::float32), transpose(to(w, DType::float32), 0, 1));
+  return to(sums * to(scales, DType::float32), x.dtype());
 }
 
 void add_int8_products(OperationTable& rows) {
   rows.add(
       {.schema = "aten::_weight_int8pack_mm(Tensor self, Tensor mat2, Tensor scales) -> Tensor",
        .kind = OpKind::contraction,
-       .loops = [](In x, In w, In scales) { return int8_product(x, w, scales); },
+       .decompose = [](LazyTensor x, LazyTensor w,
+                       LazyTensor scales) { return LazyTensors{int8_product(x, w, scales)}; },
        .samples = "bf16[4,64] i8[32,64] bf16[32] | f16[4,64] i8[32,64] f16[32]",
        .bad = "f32[2,3] i8[4,2] f32[4]: expected [M, K] | f32[2,3] u8[4,3] f32[4]: int8 [N, K]"});
   rows.add({.schema = "aten::_int_mm(Tensor self, Tensor mat2) -> Tensor",
@@ -72,9 +70,11 @@ void add_int8_products(OperationTable& rows) {
             .loops =
                 [](In a, In b) {
                   if (a.rank() != 2 || b.rank() != 2 || a.size(1) != b.size(0) ||
-                      a.dtype() != DType::int8 || b.dtype() != DType::int8)
-                    throw UserError("expected int8 matrices [M, K] and [K, N], received " +
-                                    str(a.sizes()) + " and " + str(b.sizes()));
+                      (a.dtype() != DType::int8 && a.dtype() != DType::uint8) ||
+                      b.dtype() != DType::int8)
+                    throw UserError("expected int8 or uint8 [M, K] and int8 [K, N], received " +
+                                    std::string(name(a.dtype())) + " " + str(a.sizes()) + " and " +
+                                    std::string(name(b.dtype())) + " " + str(b.sizes()));
                   Nest nest;
                   const Expr m = nest.parallel(a.size(0), "m"), n = nest.parallel(b.size(1), "n");
                   const Expr k = nest.reduction(a.size(1), "k");
@@ -82,8 +82,8 @@ void add_int8_products(OperationTable& rows) {
                       nest.sum(cast(a(m, k), DType::int32) * cast(b(k, n), DType::int32));
                   return nest.store(sum).loops();
                 },
-            .samples = "i8[2,8] i8[8,4]",
-            .bad = "i8[2,3] i8[2,3]: expected int8 matrices | f32[2,3] f32[3,2]: int8 matrices"});
+            .samples = "i8[2,8] i8[8,4] | u8[2,8] i8[8,4]",
+            .bad = "i8[2,3] i8[2,3]: expected int8 or uint8 | f32[2,3] f32[3,2]: int8 or uint8"});
 }
 
 // ---- derivatives --------------------------------------------------------------------------------

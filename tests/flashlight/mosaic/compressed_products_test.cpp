@@ -146,6 +146,38 @@ TEST(MosaicCompressedProducts, read_blocks_of_gguf_files) {
   EXPECT_EQ(differences(cases), "");
 }
 
+// Weights as LibTorch packs them, for each processor it knows, and as torchao keeps them. The rows
+// themselves are compared with torch in quantization_test.py.
+TEST(MosaicCompressedProducts, read_weights_of_torch_and_torchao) {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::float32, DType::bfloat16}) {
+    const LazyTensor x = given("x", {3, 128}, 1, dtype);
+    const auto add = [&](const std::string& text, const LazyTensor& y, const std::string& plan) {
+      cases.push_back(case_of(text + " of " + std::string(name(dtype)), {y}));
+      EXPECT_THAT(print(plan_of(cases.back().graph)), HasSubstr(plan)) << cases.back().text;
+    };
+    for (const char* const processor : {"AVX512", "AVX2", "DEFAULT"})
+      add(std::string("4 bits for ") + processor,
+          apply_one("aten::_weight_int4pack_mm_for_cpu",
+                    {x, integers("w4", {112, 64}, DType::uint8), 32,
+                     weight("s", {4, 112, 2}, 0.1, dtype), processor}),
+          "weights are int4 in groups of 32 with");
+    add("8 bits",
+        apply_one("aten::_weight_int8pack_mm",
+                  {x, integers("w8", {48, 128}, DType::int8), weight("s", {48}, 0.01, dtype)}),
+        "weights are int8");
+    add("torchao",
+        linear(x,
+               to(apply_one("torchao::dequantize_affine",
+                            {small_integers("w", {48, 128}, DType::int8), Ints{1, 32},
+                             weight("s", {48, 4}, 0.1), small_integers("z", {48, 4}, DType::int8),
+                             DType::int8, Scalar(int64_t{-8}), Scalar(int64_t{7})}),
+                  dtype)),
+        "weights are int8 in groups of 32");
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
 // Both sides against the same graph in float64.
 TEST(MosaicCompressedProducts, are_near_float64) {
   for (const int64_t rows : {1, 20}) {

@@ -1,5 +1,9 @@
 """Quantized numbers: composit's definitions are torch's operators, bit by bit."""
 
+import os
+import subprocess
+import sys
+import tempfile
 import unittest
 
 import no_looks  # noqa: F401  before flashlight
@@ -117,10 +121,10 @@ class ProgramsTest(unittest.TestCase):
         self.scales = torch.rand(32) * 0.01
 
     @torch.no_grad()
-    def compiles(self, program, op):
-        captured = flashlight.trace(program, torch.randn(32, 64))
+    def compiles(self, program, op, rows=32):
+        captured = flashlight.trace(program, torch.randn(rows, 64))
         self.assertIn(op, [node.op for node in captured.graph.nodes])
-        x = torch.randn(32, 64)
+        x = torch.randn(rows, 64)
         self.assertTrue(torch.equal(captured(x), program(x)))
         for backend in ("cpp", "mosaic"):
             self.assertEqual(difference(captured.compile(backend)(x).numpy(), program(x).numpy(), 2), "", backend)
@@ -131,6 +135,65 @@ class ProgramsTest(unittest.TestCase):
 
     def test_products_of_integers(self):
         self.compiles(lambda x: torch.ops.aten._int_mm((x * 20).to(torch.int8), self.weight.t()), "aten::_int_mm")
+
+    def test_products_of_bytes(self):
+        self.compiles(lambda x: torch.ops.aten._int_mm((x * 20).abs().to(torch.uint8), self.weight.t()), "aten::_int_mm")
+
+    def test_products_with_weights_of_4_bits(self):
+        """Rows of a weight are packed in blocks, whose last is not full: all that a processor has is in 112 rows."""
+        codes = torch.randint(0, 16, (112, 64), dtype=torch.int32)
+        packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes, 1)
+        for group in (32, 64):
+            pairs = torch.stack([torch.rand(64 // group, 112) * 0.1, torch.randn(64 // group, 112)], 2)
+            self.compiles(lambda x: torch.ops.aten._weight_int4pack_mm_for_cpu(x, packed, group, pairs),
+                          "aten::_weight_int4pack_mm_for_cpu")
+
+    def test_weights_that_are_packed_by_the_program(self):
+        pairs = torch.rand(2, 112, 2)
+
+        def program(x):
+            codes = (x * 7).to(torch.int32).clamp(0, 15)  # [112, 64]
+            packed = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes, 1)
+            return torch.ops.aten._weight_int4pack_mm_for_cpu(x, packed, 32, pairs)
+
+        self.compiles(program, "aten::_convert_weight_to_int4pack_for_cpu", rows=112)
+
+    def test_weights_packed_for_another_processor(self):
+        """Their bytes would be other numbers there. What they are is known here; where they were packed, if the
+        program does not say."""
+        codes = torch.randint(0, 16, (64, 64), dtype=torch.int32)
+        pairs = torch.rand(2, 64, 2)
+        script = ("import torch, sys\nw, p = torch.load(sys.argv[1])\n"
+                  "torch.save((torch.ops.aten._convert_weight_to_int4pack_for_cpu(w, 1), "
+                  "torch.backends.cpu.get_cpu_capability()), sys.argv[2])\n")
+        for capability in ("default", "avx2"):
+            with tempfile.TemporaryDirectory() as folder:
+                given, taken = f"{folder}/given", f"{folder}/taken"
+                torch.save((codes, pairs), given)
+                subprocess.run([sys.executable, "-c", script, given, taken], check=True,
+                               env={**os.environ, "ATEN_CPU_CAPABILITY": capability})
+                packed, there = torch.load(taken)
+            text = ("graph(%x: float32[3, 64], %w: uint8[64, 32], %s: float32[2, 64, 2]) {\n"
+                    "  %y: float32[3, 64] = aten::_weight_int4pack_mm_for_cpu(%x, %w, %s, qGroupSize=32)"
+                    "ELSEWHERE\n  return %y\n}\n")
+            graph = composit.parse(text.replace("ELSEWHERE", f' {{packed_for="{there}"}}'))
+            x = torch.randn(3, 64)
+            numbers = (codes - 8).float() * pairs[..., 0].T.repeat_interleave(32, 1)
+            expected = x @ (numbers + pairs[..., 1].T.repeat_interleave(32, 1)).T
+            received = graph.evaluate([x.numpy(), packed.numpy(), pairs.numpy()])[0]
+            self.assertEqual(difference(received, expected.numpy(), 4), "")
+            code = ("import sys, no_looks, torch, flashlight\n"
+                    "print(flashlight.load(sys.argv[1])(torch.zeros(3, 64)))")
+            with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+                call = torch.ops.aten._weight_int4pack_mm_for_cpu
+                mine = torch.ops.aten._convert_weight_to_int4pack_for_cpu(codes, 1)
+                flashlight.trace(lambda x: call(x, mine, 32, pairs), x).save(f"{folder}/c")
+                run = subprocess.run([sys.executable, "-c", code, f"{folder}/c"], capture_output=True, text=True,
+                                     env={**os.environ, "ATEN_CPU_CAPABILITY": capability,
+                                          "PYTHONPATH": os.pathsep.join(sys.path)})
+                self.assertIn(f"this LibTorch runs kernels for {there}", run.stderr)
+            with self.assertRaisesRegex(Exception, "which this call does not name"):
+                composit.parse(text.replace("ELSEWHERE", "")).evaluate([x.numpy(), packed.numpy(), pairs.numpy()])
 
     def test_programs_of_pt2e(self):
         def program(x):
