@@ -302,6 +302,9 @@ TEST(onnx_read, rows_are_of_operators_of_their_own) {
   EXPECT_GT(rows.size(), 150U);
   EXPECT_NE(onnx_read::find_row("", "Conv"), nullptr);
   EXPECT_EQ(onnx_read::find_row("com.microsoft", "Conv"), nullptr);
+  EXPECT_NE(onnx_read::find_row("com.microsoft", "MatMulNBits"), nullptr);
+  EXPECT_EQ(onnx_read::find_row("", "MatMulNBits"), nullptr);
+  EXPECT_EQ(onnx_read::find_row("com.example", "Gelu"), nullptr);
   EXPECT_EQ(onnx_read::find_row("", "Convolve"), nullptr);
   const std::string document =
       composit::test::read_file(FLASHLIGHT_SOURCE_DIR "/docs/interchange.md");

@@ -8,27 +8,45 @@
 
 namespace composit::onnx_read {
 
-const std::vector<Row>& all_rows() {
-  static const auto* rows = [] {
-    auto* all = new std::vector<Row>();
-    for (const auto add :
-         {add_activation_rows, add_attention_rows, add_constant_rows, add_convolution_rows,
-          add_elementwise_rows, add_indexing_rows, add_loss_rows, add_movement_rows,
-          add_normalization_rows, add_picture_rows, add_pooling_rows, add_product_rows,
-          add_quantization_rows, add_recurrent_rows, add_reduction_rows, add_resize_rows})
-      add(*all);
-    std::sort(all->begin(), all->end(), [](const Row& a, const Row& b) { return a.op < b.op; });
-    for (size_t i = 1; i < all->size(); ++i)
-      COMPOSIT_ASSERT((*all)[i - 1].op != (*all)[i].op,
-                      "two rows for '" + std::string((*all)[i].op) + "'");
-    return all;
-  }();
+namespace {
+
+using AddRows = void (*)(std::vector<Row>& rows);
+
+std::vector<Row>* sorted_rows(std::initializer_list<AddRows> families) {
+  auto* all = new std::vector<Row>();
+  for (const AddRows add : families) add(*all);
+  std::sort(all->begin(), all->end(), [](const Row& a, const Row& b) { return a.op < b.op; });
+  for (size_t i = 1; i < all->size(); ++i)
+    COMPOSIT_ASSERT((*all)[i - 1].op != (*all)[i].op,
+                    "two rows for '" + std::string((*all)[i].op) + "'");
+  return all;
+}
+
+const std::vector<Row>& onnx_rows() {
+  static const auto* rows =
+      sorted_rows({add_activation_rows, add_attention_rows, add_constant_rows, add_convolution_rows,
+                   add_elementwise_rows, add_indexing_rows, add_loss_rows, add_movement_rows,
+                   add_normalization_rows, add_picture_rows, add_pooling_rows, add_product_rows,
+                   add_quantization_rows, add_recurrent_rows, add_reduction_rows, add_resize_rows});
   return *rows;
 }
 
+// Some of these are ai.onnx's.
+const std::vector<Row>& microsoft_rows() {
+  static const auto* rows = sorted_rows(
+      {add_microsoft_attention_rows, add_microsoft_fused_rows, add_microsoft_quantized_rows});
+  return *rows;
+}
+
+}  // namespace
+
+const std::vector<Row>& all_rows(std::string_view domain) {
+  static const std::vector<Row> none;
+  return domain.empty() ? onnx_rows() : domain == kMicrosoft ? microsoft_rows() : none;
+}
+
 const Row* find_row(std::string_view domain, std::string_view op) {
-  if (!domain.empty()) return nullptr;
-  const std::vector<Row>& rows = all_rows();
+  const std::vector<Row>& rows = all_rows(domain);
   const auto found =
       std::lower_bound(rows.begin(), rows.end(), op,
                        [](const Row& row, std::string_view name) { return row.op < name; });

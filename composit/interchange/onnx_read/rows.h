@@ -22,14 +22,17 @@ inline constexpr int64_t kOldestOpset = 6, kNewestOpset = 28;
 using RowRule = LazyTensors (*)(const OperatorCall& call);
 
 struct Row {
-  std::string_view op;  // "Conv", of the domain ai.onnx
+  std::string_view op;  // "Conv"
   RowRule rule;
 };
 
+// onnxruntime's own operators, which it writes when it optimizes and quantizes models.
+inline constexpr std::string_view kMicrosoft = "com.microsoft";
+
 // nullptr: the operator is not known.
 const Row* find_row(std::string_view domain, std::string_view op);
-// All rows in order of their names, for tables.
-const std::vector<Row>& all_rows();
+// All rows of a domain ("": ai.onnx) in order of their names, for tables.
+const std::vector<Row>& all_rows(std::string_view domain = "");
 
 void add_activation_rows(std::vector<Row>& rows);
 void add_attention_rows(std::vector<Row>& rows);
@@ -47,6 +50,10 @@ void add_quantization_rows(std::vector<Row>& rows);
 void add_recurrent_rows(std::vector<Row>& rows);
 void add_reduction_rows(std::vector<Row>& rows);
 void add_resize_rows(std::vector<Row>& rows);
+// Of com.microsoft.
+void add_microsoft_attention_rows(std::vector<Row>& rows);
+void add_microsoft_fused_rows(std::vector<Row>& rows);
+void add_microsoft_quantized_rows(std::vector<Row>& rows);
 
 // ---- for rules ----------------------------------------------------------------------------------
 
@@ -57,6 +64,10 @@ LazyTensor number_like(double value, DType dtype);
 LazyTensor integers(const Ints& values);  // a constant list of int64
 // Sums of squares and the like of small floats are made in float32, as runtimes make them.
 LazyTensor cast(const LazyTensor& x, DType dtype);
+// With a cache or a table of it for each token, x [batch, heads, tokens, size] turned in pairs, of
+// its first `size` elements: neighbours, or else halves.
+LazyTensor rotated(const LazyTensor& x, const LazyTensor& cosines, const LazyTensor& sines,
+                   int64_t size, bool pairs);
 // The sizes that both broadcast to. UserError where they do not.
 Dims broadcast(const Dims& a, const Dims& b);
 // The sizes `x` has along axes from `first` on.

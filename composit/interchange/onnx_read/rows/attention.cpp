@@ -138,16 +138,7 @@ LazyTensors rotary(const OperatorCall& call) {
     if (table.rank() != 3) call.refuse("its caches have not three axes");
     return unsqueeze(table, 1);
   };
-  const LazyTensor c = cache(1), s = cache(2);
-  const LazyTensor part = slice(x, 3, 0, size);
-  const bool pairs = call.flag("interleaved");
-  const LazyTensor a = pairs ? slice(part, 3, 0, size, 2) : slice(part, 3, 0, size / 2);
-  const LazyTensor b = pairs ? slice(part, 3, 1, size, 2) : slice(part, 3, size / 2, size);
-  const LazyTensor real = c * a - s * b, imaginary = s * a + c * b;
-  const LazyTensor turned =
-      pairs ? reshape(cat({unsqueeze(real, 4), unsqueeze(imaginary, 4)}, 4), part.sizes())
-            : cat({real, imaginary}, 3);
-  LazyTensor y = size == x.size(3) ? turned : cat({turned, slice(x, 3, size, x.size(3))}, 3);
+  LazyTensor y = rotated(x, cache(1), cache(2), size, call.flag("interleaved"));
   if (given.rank() == 3) y = reshape(permute(y, {0, 2, 1, 3}), given.sizes());
   return {y};
 }
@@ -159,6 +150,18 @@ LazyTensors swiglu(const OperatorCall& call) {
 }
 
 }  // namespace
+
+LazyTensor rotated(const LazyTensor& x, const LazyTensor& c, const LazyTensor& s, int64_t size,
+                   bool pairs) {
+  const LazyTensor part = slice(x, 3, 0, size);
+  const LazyTensor a = pairs ? slice(part, 3, 0, size, 2) : slice(part, 3, 0, size / 2);
+  const LazyTensor b = pairs ? slice(part, 3, 1, size, 2) : slice(part, 3, size / 2, size);
+  const LazyTensor real = c * a - s * b, imaginary = s * a + c * b;
+  const LazyTensor turned =
+      pairs ? reshape(cat({unsqueeze(real, 4), unsqueeze(imaginary, 4)}, 4), part.sizes())
+            : cat({real, imaginary}, 3);
+  return size == x.size(3) ? turned : cat({turned, slice(x, 3, size, x.size(3))}, 3);
+}
 
 void add_attention_rows(std::vector<Row>& rows) {
   rows.insert(rows.end(),
