@@ -31,6 +31,9 @@ struct OnnxOptions {
   int opset = 20;  // of ai.onnx, from 20 to 24
   // Leaves guards out: the model then gives numbers also where the program would go another way.
   bool drop_guards = false;
+  // Products with weights of 4 bits in groups become onnxruntime's com.microsoft::MatMulNBits,
+  // which other tools may not know. Not of families.
+  bool matmul_nbits = false;
   // A folder of a saved capture, or a file of safetensors, that has the weights: the model refers
   // to them there, and needs no second copy. It has to lie in or below the model's folder.
   std::filesystem::path weights_in = {};

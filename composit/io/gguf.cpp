@@ -24,15 +24,23 @@ struct Format {
   bool is_block() const { return columns > 1; }
 };
 constexpr Format kFormats[] = {
-    {0, "f32", DType::float32, 1, 4},     {1, "f16", DType::float16, 1, 2},
-    {2, "q4_0", DType::uint8, 32, 18},    {3, "q4_1", DType::uint8, 32, 20},
-    {6, "q5_0", DType::uint8, 32, 22},    {7, "q5_1", DType::uint8, 32, 24},
-    {8, "q8_0", DType::uint8, 32, 34},    {12, "q4_K", DType::uint8, 256, 144},
-    {13, "q5_K", DType::uint8, 256, 176}, {14, "q6_K", DType::uint8, 256, 210},
-    {24, "i8", DType::int8, 1, 1},        {25, "i16", DType::int16, 1, 2},
-    {26, "i32", DType::int32, 1, 4},      {27, "i64", DType::int64, 1, 8},
-    {28, "f64", DType::float64, 1, 8},    {30, "bf16", DType::bfloat16, 1, 2},
+    {0, "f32", DType::float32, 1, 4},       {1, "f16", DType::float16, 1, 2},
+    {2, "q4_0", DType::uint8, 32, 18},      {3, "q4_1", DType::uint8, 32, 20},
+    {6, "q5_0", DType::uint8, 32, 22},      {7, "q5_1", DType::uint8, 32, 24},
+    {8, "q8_0", DType::uint8, 32, 34},      {10, "q2_K", DType::uint8, 256, 84},
+    {11, "q3_K", DType::uint8, 256, 110},   {20, "iq4_nl", DType::uint8, 32, 18},
+    {23, "iq4_xs", DType::uint8, 256, 136}, {12, "q4_K", DType::uint8, 256, 144},
+    {13, "q5_K", DType::uint8, 256, 176},   {14, "q6_K", DType::uint8, 256, 210},
+    {24, "i8", DType::int8, 1, 1},          {25, "i16", DType::int16, 1, 2},
+    {26, "i32", DType::int32, 1, 4},        {27, "i64", DType::int64, 1, 8},
+    {28, "f64", DType::float64, 1, 8},      {30, "bf16", DType::bfloat16, 1, 2},
 };
+
+// Types of ggml that are not read, by name in errors: grids of numbers, and formats between
+// kernels.
+constexpr std::pair<uint32_t, std::string_view> kOthers[] = {
+    {9, "q8_1"},   {15, "q8_K"},  {16, "iq2_xxs"}, {17, "iq2_xs"}, {18, "iq3_xxs"}, {19, "iq1_s"},
+    {21, "iq3_s"}, {22, "iq2_s"}, {29, "iq1_m"},   {34, "tq1_0"},  {35, "tq2_0"},   {39, "mxfp4"}};
 
 // The types of metadata, by their numbers.
 enum class Kind : uint32_t {
@@ -181,8 +189,8 @@ class Reader {
     uint64_t numel = 1;
     for (uint32_t axis = 0; axis < axes; ++axis) {
       const auto size = number<uint64_t>("a size");
-      // An element takes more than half a byte.
-      if (size == 0 || numel > 2 * file_->size() / size)
+      // An element takes more than a quarter of a byte.
+      if (size == 0 || numel > 4 * file_->size() / size)
         fail("tensor '" + header.name + "': its sizes are 0, or do not fit into the file");
       numel *= size;
       header.sizes.insert(header.sizes.begin(),
@@ -199,7 +207,10 @@ class Reader {
       if (format.number == number) return format;
       known += (known.empty() ? "" : ", ") + std::string(format.name);
     }
-    fail("tensor '" + tensor + "' is of type " + std::to_string(number) +
+    std::string other;
+    for (const auto& [value, name] : kOthers)
+      if (value == number) other = " (" + std::string(name) + ")";
+    fail("tensor '" + tensor + "' is of type " + std::to_string(number) + other +
          " of ggml, which is not read; those that are: " + known);
   }
   uint64_t bytes_of(const Header& header, uint64_t numel) const {

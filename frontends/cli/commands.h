@@ -106,6 +106,7 @@ struct ExportArguments {
   int opset = 20;                      // of onnx: OnnxOptions
   bool weights_as_parameters = false;  // of stablehlo: StableHloOptions
   bool drop_guards = false;            // of onnx and stablehlo
+  bool matmul_nbits = false;           // of onnx: OnnxOptions
   bool weights_in_place = false;       // of onnx: the folder's file of weights is the model's
 };
 // Writes a capture in a format of other tools.

@@ -24,6 +24,7 @@ constexpr Format kFormats[] = {
        composit::save_onnx(capture, arguments.target,
                            {.opset = arguments.opset,
                             .drop_guards = arguments.drop_guards,
+                            .matmul_nbits = arguments.matmul_nbits,
                             .weights_in = arguments.weights_in_place ? arguments.folder : ""});
      }},
     {"pt2", "pt2",

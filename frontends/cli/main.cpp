@@ -100,6 +100,9 @@ CLI::App* add_export(CLI::App& app, cli::ExportArguments& arguments) {
       "--weights-in-place", arguments.weights_in_place,
       "of onnx: without a second copy of the weights; the model, which has to lie beside the\n"
       "folder or in it, refers to the file that is there");
+  command->add_flag("--matmul-nbits", arguments.matmul_nbits,
+                    "of onnx: products with weights of 4 bits in groups are onnxruntime's\n"
+                    "com.microsoft::MatMulNBits");
   command->add_flag("--weights-as-parameters", arguments.weights_as_parameters,
                     "of stablehlo: weights are no arguments, but read by name, as IREE does");
   command->add_flag(

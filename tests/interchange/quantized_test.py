@@ -86,6 +86,17 @@ class QuantizedTest(unittest.TestCase):
         self.assertEqual((text.count(BITS), text.count(CASTS)), (0, 1))
         self.engines_agree(small, ["onnxruntime", "openvino"], opset=20)
 
+    def test_onnx_4_bits_as_onnxruntimes_operator(self):
+        for symmetric in (True, False):
+            small = self.small(weights="int4", group=32, symmetric=symmetric)
+            self.engines_agree(small, ["onnxruntime"], matmul_nbits=True)
+            text, size = self.text_of(small, "onnx", matmul_nbits=True)
+            # Zero points of `down`, [64, 3], are odd in number.
+            self.assertEqual(text.count(b"\x22\x0bMatMulNBits"), 3 if symmetric else 2)
+            self.assertEqual(text.count(DEQUANTIZES), 0)
+            _, before = self.text_of(self.captured, "onnx")
+            self.assertLess(size, before / 4)
+
     def test_onnx_calibrated_inputs(self):
         small = self.small(activations="calibrated")
         self.engines_agree(small, ["onnxruntime"])

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 # Where the blocks of a type have float16s: their other bytes may be anything.
 FLOAT16 = {"Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q8_0": [0], "Q4_K": [0, 2], "Q5_K": [0, 2],
-           "Q6_K": [208]}
+           "Q6_K": [208], "Q2_K": [80, 82], "Q3_K": [108], "IQ4_NL": [0], "IQ4_XS": [0]}
 SPECIAL = [0x0001, 0x03FF, 0x8000, 0x0400, 0x7BFF, 0xFBFF]  # the smallest and largest of each kind
 ROWS, COLUMNS = 2, 768
 

@@ -5,6 +5,15 @@
 // Protocol Buffers' rules freeze them: a field keeps its number as long as there is ONNX.
 #pragma once
 
+#include <string_view>
+
+namespace composit::onnx {
+
+// The domain of onnxruntime's own operators.
+inline constexpr std::string_view kMicrosoft = "com.microsoft";
+
+}  // namespace composit::onnx
+
 namespace composit::onnx::field {
 
 enum Model {

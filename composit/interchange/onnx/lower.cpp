@@ -1,6 +1,7 @@
 #include "composit/interchange/onnx/lower.h"
 
 #include "composit/interchange/checks.h"
+#include "composit/interchange/onnx/block_products.h"
 #include "composit/interchange/onnx/ops.h"
 #include "composit/interchange/onnx/rows.h"
 #include "composit/ir/error.h"
@@ -93,7 +94,8 @@ std::string size_text(const Node& node) {
          std::to_string(node.outputs().at(0).numel());
 }
 
-Lowered lower_open(const Graph& graph, int opset, const MayFold& may_fold) {
+Lowered lower_open(const Graph& given, int opset, const MayFold& may_fold, bool matmul_nbits) {
+  const Graph graph = matmul_nbits ? with_block_products(inline_calls(given)) : given;
   const bool has_int4 = opset >= 21;
   const interchange::Target target{
       .name = "ONNX", .domain = kDomain, .rows = rows(opset), .has_complex = false};
@@ -107,8 +109,8 @@ Lowered lower_open(const Graph& graph, int opset, const MayFold& may_fold) {
   return lowered;
 }
 
-Lowered lower(const Graph& graph, int opset, const MayFold& may_fold) {
-  Lowered lowered = lower_open(graph, opset, may_fold);
+Lowered lower(const Graph& graph, int opset, const MayFold& may_fold, bool matmul_nbits) {
+  Lowered lowered = lower_open(graph, opset, may_fold, matmul_nbits);
   hold_sizes(lowered);
   return lowered;
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "composit/interchange/onnx/block_products.h"
 #include "composit/interchange/onnx/dtypes.h"
 #include "composit/interchange/onnx/fields.h"
 #include "composit/interchange/onnx/ops.h"
@@ -95,6 +96,12 @@ class ModelWriter {
     model.integer(field::ir_version, options_.opset < 23 ? 10 : 11);
     model.text(field::producer_name, "flashlight");
     model.message(field::opset_import, opset);
+    if (has_microsoft_) {
+      Message extension;
+      extension.text(field::domain, kMicrosoft);
+      extension.integer(field::version, 1);
+      model.message(field::opset_import, extension);
+    }
     model.message(field::metadata_props, pair("captured with", capture_.producer));
     if (!lowered_.guards.empty() && !options_.drop_guards)
       model.message(field::metadata_props, pair("guards", nlohmann::json(lowered_.guards).dump()));
@@ -265,7 +272,12 @@ class ModelWriter {
     std::string path(scope);
     std::replace(path.begin(), path.end(), '.', '/');
     message.text(field::node_name, new_node_name(path, node));
-    message.text(field::op_type, node.op().str().substr(kDomain.size() + 2));
+    const std::string op = node.op().str().substr(kDomain.size() + 2);
+    message.text(field::op_type, op);
+    if (op == kMatMulNBits) {
+      message.text(field::node_domain, kMicrosoft);
+      has_microsoft_ = true;
+    }
     for (const NamedAttribute& attribute : node.attributes())
       if (const auto* region = attribute.value.get_if<Region>())
         message.message(field::node_attribute, region_message(node, attribute.key(), **region));
@@ -411,6 +423,7 @@ class ModelWriter {
   Message graph_;
   std::vector<External> data_;
   std::map<std::pair<const std::byte*, std::string>, uint64_t> offsets_;
+  bool has_microsoft_ = false;  // operators of its domain
   uint64_t end_ = 0;
 };
 

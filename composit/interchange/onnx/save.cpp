@@ -50,6 +50,8 @@ void write(const onnx::Model& model, const fs::path& file, const fs::path& data_
 void check(const SavedCapture& capture, const OnnxOptions& options) {
   if (options.opset < 20 || options.opset > 24)
     throw UserError("expected an opset from 20 to 24, received " + std::to_string(options.opset));
+  if (is_family(capture) && options.matmul_nbits)
+    throw UserError("MatMulNBits is written of captures of one size: 'bind' gives one");
   if (!is_family(capture) && capture.properties.contains("next call"))  // one's are inputs
     throw UserError("its numbers follow its calls, which no file of ONNX can count");
 }
@@ -68,7 +70,8 @@ onnx::Model model_of_case(const SavedCapture& capture, onnx::ModelParts parts,
     parts.family = &unified;
     return onnx::model_of(unified.lowered, capture, parts, options);
   }
-  return onnx::model_of(onnx::lower(capture.graph, options.opset), capture, parts, options);
+  return onnx::model_of(onnx::lower(capture.graph, options.opset, {}, options.matmul_nbits),
+                        capture, parts, options);
 }
 
 onnx::Model model_of(const SavedCapture& capture, onnx::ModelParts parts,

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "composit/interchange/onnx/fields.h"
 #include "composit/interchange/onnx_read/operator_call.h"
 #include "composit/ops/functions.h"
 
@@ -26,8 +27,8 @@ struct Row {
   RowRule rule;
 };
 
-// onnxruntime's own operators, which it writes when it optimizes and quantizes models.
-inline constexpr std::string_view kMicrosoft = "com.microsoft";
+// onnxruntime writes these when it optimizes and quantizes models.
+using onnx::kMicrosoft;
 
 // nullptr: the operator is not known.
 const Row* find_row(std::string_view domain, std::string_view op);

@@ -134,6 +134,62 @@ Expr q6_K(const Block& block) {
   return block.float16(208) * as_float(scale) * as_float(low + shift_left(high, 4) - 32);
 }
 
+// 2 bits of 256 numbers from byte `offset` on: 32 bytes for each 128, by quarters.
+Expr pair_of_bits(const Block& block, int64_t offset) {
+  const Expr place = block.place(), quarter = remainder(floor_divide(place, 32), 4);
+  const Expr bits = block.byte(floor_divide(place, 128) * 32 + remainder(place, 32) + offset);
+  return bitwise_and(shift_right(bits, cast(quarter * 2, DType::int32)), 3);
+}
+
+// 16 bytes of a scale and a minimum, 4 bits each; then numbers, and the scales of both.
+Expr q2_K(const Block& block) {
+  const Expr part = block.byte(floor_divide(block.place(), 16));
+  return block.float16(80) * as_float(bitwise_and(part, 15)) * as_float(pair_of_bits(block, 16)) -
+         block.float16(82) * as_float(shift_right(part, 4));
+}
+
+// The third bits of 256 numbers, their lower 2 bits, 16 scales of 6 bits in 12 bytes from byte 96
+// on, as low halves, high halves and upper 2 bits; and the scale of all.
+Expr q3_K(const Block& block) {
+  const Expr place = block.place(), part = floor_divide(place, 16);
+  const Expr third =
+      shift_right(block.byte(remainder(place, 32)), cast(floor_divide(place, 32), DType::int32));
+  const Expr number = pair_of_bits(block, 32) + shift_left(bitwise_and(third, 1), 2) - 4;
+  const Expr low = block.nibble(remainder(part, 8) + 96, floor_divide(part, 8));
+  const Expr high = shift_right(block.byte(remainder(part, 4) + 104),
+                                cast(floor_divide(part, 4) * 2, DType::int32));
+  const Expr scale = low + shift_left(bitwise_and(high, 3), 4) - 32;
+  return block.float16(108) * as_float(scale) * as_float(number);
+}
+
+// The 16 numbers that 4 bits stand for in formats "NL": they lie closer near 0.
+Expr uneven(const Expr& bits) {
+  constexpr int kNumbers[] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                              1,    13,   25,  38,  53,  69,  89,  113};
+  std::vector<Expr> left;
+  for (const int number : kNumbers) left.push_back(cast(Expr(int64_t{number}), DType::int32));
+  for (int bit = 0; left.size() > 1; ++bit) {
+    const Expr is_set = eq(bitwise_and(shift_right(bits, bit), 1), 1);
+    std::vector<Expr> halved;
+    for (size_t i = 0; i < left.size(); i += 2)
+      halved.push_back(select(is_set, left[i + 1], left[i]));
+    left = std::move(halved);
+  }
+  return left[0];
+}
+Expr iq4_nl(const Block& block) { return block.float16(0) * as_float(uneven(halves(block, 2))); }
+// Scales of 6 bits for parts of 32: upper 2 bits of all 8 in bytes 2 and 3, lower 4 from byte 4 on.
+Expr iq4_xs(const Block& block) {
+  const Expr place = block.place(), part = floor_divide(place, 32);
+  const Expr low = block.nibble(floor_divide(part, 2) + 4, remainder(part, 2));
+  const Expr high = shift_right(block.byte(floor_divide(part, 4) + 2),
+                                cast(remainder(part, 4) * 2, DType::int32));
+  const Expr scale = low + shift_left(bitwise_and(high, 3), 4) - 32;
+  const Expr number =
+      block.nibble(part * 16 + remainder(place, 16) + 8, remainder(floor_divide(place, 16), 2));
+  return block.float16(0) * as_float(scale) * as_float(uneven(number));
+}
+
 Loops dequantized(const In& x, int64_t columns, int64_t size, Expr (*number)(const Block&)) {
   if (x.dtype() != DType::uint8 || x.rank() == 0 || x.size(-1) % size != 0)
     throw UserError("expected bytes, uint8, whose last axis is blocks of " + std::to_string(size) +
@@ -164,6 +220,10 @@ void add_gguf_rows(OperationTable& rows) {
   COMPOSIT_BLOCKS(q4_K, 256, 144, "u8[2,144]")
   COMPOSIT_BLOCKS(q5_K, 256, 176, "u8[2,176]")
   COMPOSIT_BLOCKS(q6_K, 256, 210, "u8[2,210]")
+  COMPOSIT_BLOCKS(q2_K, 256, 84, "u8[2,84]")
+  COMPOSIT_BLOCKS(q3_K, 256, 110, "u8[2,110]")
+  COMPOSIT_BLOCKS(iq4_nl, 32, 18, "u8[2,36]")
+  COMPOSIT_BLOCKS(iq4_xs, 256, 136, "u8[2,136]")
 }
 #undef COMPOSIT_BLOCKS
 

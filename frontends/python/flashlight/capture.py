@@ -77,7 +77,7 @@ def export(native: Any, file: str | pathlib.Path, options: dict[str, Any]) -> No
 
 # The options of each format, and what they are otherwise.
 _FORMATS = {"pt2": {"parameters_as_buffers": False},
-            "onnx": {"opset": 20, "drop_guards": False, "weights_in": ""},
+            "onnx": {"opset": 20, "drop_guards": False, "matmul_nbits": False, "weights_in": ""},
             "mlir": {"weights_as_parameters": False, "drop_guards": False}}
 
 
@@ -321,7 +321,8 @@ class Capture:
         `parameters_as_buffers`, parameters that the program writes become buffers, which
         AOTInductor needs. Of `.onnx`: `opset` (20), and `drop_guards`, without the Boolean outputs
         that say whether the capture holds, and `weights_in`, the folder where the capture is saved: the
-        model, beside that folder or in it, refers to the weights there. Of `.mlir`: `drop_guards`,
+        model, beside that folder or in it, refers to the weights there, and `matmul_nbits`, onnxruntime's own
+        operator for products with weights of 4 bits in groups. Of `.mlir`: `drop_guards`,
         and `weights_as_parameters`, which IREE reads by name. Error that lists all operators the format has no form
         for. docs/interchange.md says more."""
         self._expect_reads_compared()

@@ -133,7 +133,11 @@ TEST(MosaicCompressedProducts, read_blocks_of_gguf_files) {
       {"gguf::dequantize_q8_0", 32, 34, {0}, "int8 in groups of 32"},
       {"gguf::dequantize_q4_K", 256, 144, {0, 2}, "int4 in groups of 32 with"},
       {"gguf::dequantize_q5_K", 256, 176, {0, 2}, "int8 in groups of 32 with"},
-      {"gguf::dequantize_q6_K", 256, 210, {208}, "int8 in groups of 16"}};
+      {"gguf::dequantize_q6_K", 256, 210, {208}, "int8 in groups of 16"},
+      {"gguf::dequantize_q2_K", 256, 84, {80, 82}, "int4 in groups of 16 with"},
+      {"gguf::dequantize_q3_K", 256, 110, {108}, "int4 in groups of 16"},
+      {"gguf::dequantize_iq4_nl", 32, 18, {0}, "int8 in groups of 32"},
+      {"gguf::dequantize_iq4_xs", 256, 136, {0}, "int8 in groups of 32"}};
   std::vector<Case> cases;
   for (const Format& format : formats) {
     const LazyTensor w = blocks(40, 768 / format.columns, format.size, format.scales);

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 import composit
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "io/gguf"
-BLOCKS = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k")
+BLOCKS = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q4_k", "q5_k", "q6_k", "q2_k", "q3_k", "iq4_nl", "iq4_xs")
 
 
 class GgufTest(unittest.TestCase):

@@ -34,12 +34,14 @@ void add_onnx(py::module_& module) {
       "that are not known, all at once.");
   module.def(
       "save_onnx",
-      [](const Graph& graph, const std::filesystem::path& file, int opset, bool drop_guards) {
+      [](const Graph& graph, const std::filesystem::path& file, int opset, bool drop_guards,
+         bool matmul_nbits) {
         const py::gil_scoped_release unlocked;
-        save_onnx(capture_of(graph), file, {.opset = opset, .drop_guards = drop_guards});
+        save_onnx(capture_of(graph), file,
+                  {.opset = opset, .drop_guards = drop_guards, .matmul_nbits = matmul_nbits});
       },
       py::arg("graph"), py::arg("file"), py::arg("opset") = OnnxOptions().opset,
-      py::arg("drop_guards") = false,
+      py::arg("drop_guards") = false, py::arg("matmul_nbits") = false,
       "Writes a graph as an ONNX model. Parameters and buffers need the values that inputs hold.\n"
       "Error for operators that have no form there, all at once.");
   module.def(

@@ -68,8 +68,12 @@ void write_pt2(const Captured& captured, const std::filesystem::path& file,
 // The same as an ONNX model.
 template <class Captured>
 void write_onnx(const Captured& captured, const std::filesystem::path& file, int opset,
-                bool drop_guards, const std::filesystem::path& weights_in) {
-  save_onnx(captured, file, {.opset = opset, .drop_guards = drop_guards, .weights_in = weights_in});
+                bool drop_guards, bool matmul_nbits, const std::filesystem::path& weights_in) {
+  save_onnx(captured, file,
+            {.opset = opset,
+             .drop_guards = drop_guards,
+             .matmul_nbits = matmul_nbits,
+             .weights_in = weights_in});
 }
 
 template <class Captured>
