@@ -4,6 +4,7 @@ stand for, and the files hold the integers.
 The other side lives in an environment of its own (engines.py), without which the test is skipped."""
 
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -96,6 +97,19 @@ class QuantizedTest(unittest.TestCase):
             self.assertEqual(text.count(DEQUANTIZES), 0)
             _, before = self.text_of(self.captured, "onnx")
             self.assertLess(size, before / 4)
+
+    def test_openvino_keeps_weights_compressed(self):
+        """Its products read integers: it recognises how the file takes them apart."""
+        script = ("import sys, openvino\n"
+                  "model = openvino.Core().compile_model(sys.argv[1], 'CPU', {'INFERENCE_PRECISION_HINT': 'f32'})\n"
+                  "print([i.get_element_type().get_type_name() for op in model.get_runtime_model().get_ops()"
+                  " for i in op.inputs()])")
+        for weights, kept, options in (("int4", "'i4'", {"group": 32}), ("int8", "'i8'", {})):
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "model.onnx"
+                self.small(weights=weights, **options).export(file, opset=21)
+                run = subprocess.run([engines.PYTHON, "-c", script, file], check=True, capture_output=True, text=True)
+            self.assertEqual(run.stdout.count(kept), 3, run.stdout)
 
     def test_onnx_calibrated_inputs(self):
         small = self.small(activations="calibrated")
