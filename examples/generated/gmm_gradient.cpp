@@ -146,17 +146,16 @@ void gmm_gradient(const Weights& weights, const double (&alphas)[200],
   const double where = fl::abs(largest) == INFINITY ? 0.0 : largest;
   const double sum_3 = fl::sum<double>(200, [&](int i) { return fl::exp(alphas[i] - where); });
   const double reshape = fl::log(sum_3) + where;
-  const double mul = 1000.0 * reshape;
   auto& reshape_2 = fl::at<double[1000]>(arena, 5646400);
   gmm_gradient_part(sub, reshape_2, arena + 5656000);
   const double sum_2 =
       fl::sum<double, 200, 64>([&](int i, int j) { return exp[i][j] * exp[i][j]; });
-  const double mul_2 = 0.0 * fl::sum<double>(200, [&](int i) { return sum[i]; });
+  const double mul = 0.0 * fl::sum<double>(200, [&](int i) { return sum[i]; });
   const double sum_4 =
       fl::sum<double, 200, 2016>([&](int i, int j) { return icf[i][j + 64] * icf[i][j + 64]; });
-  const double sub_2 = 0.5 * (sum_2 + sum_4) - mul_2;
+  const double sub_2 = 0.5 * (sum_2 + sum_4) - mul;
   const double sum_5 = fl::sum<double>(1000, [&](int i) { return reshape_2[i]; });
-  log_posterior = sum_5 - mul + sub_2 + 882533.5145654328;
+  log_posterior = sum_5 - 1000.0 * reshape + sub_2 + 882533.5145654328;
   for (int i = 0; i < 200; ++i)
     gmm_gradient_body(alphas[i], means[i], icf[i], exp[i], cat[i], triangles_times_own[i], sub[i],
                       x, fl::as<const int64_t[4096]>(weights.constant), permute, reshape, reshape_2,

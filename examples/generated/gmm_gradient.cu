@@ -530,12 +530,6 @@ __global__ void reshape_4_kernel(const double* __restrict__ alphas,
   }
 }
 
-__global__ void mul_2_kernel(const double* __restrict__ reshape_4, double* __restrict__ mul_2) {
-  for (int64_t point = fl::thread(); point < 1; point += fl::threads()) {
-    mul_2[0] = 1000.0 * reshape_4[0];
-  }
-}
-
 __global__ void where_2_kernel(const double* __restrict__ sub_2, double* __restrict__ where_2) {
   for (int64_t point = fl::thread() / 32; point < 1000; point += fl::threads() / 32) {
     const int i = static_cast<int>(point);
@@ -607,7 +601,7 @@ __global__ void sub_6_kernel(const double* __restrict__ icf, const double* __res
 }
 
 __global__ void log_posterior_kernel(const double* __restrict__ reshape_5,
-                                     const double* __restrict__ mul_2,
+                                     const double* __restrict__ reshape_4,
                                      const double* __restrict__ sub_6,
                                      double* __restrict__ log_posterior) {
   for (int64_t point = fl::thread() / 32; point < 1; point += fl::threads() / 32) {
@@ -618,7 +612,7 @@ __global__ void log_posterior_kernel(const double* __restrict__ reshape_5,
       part = part + reshape_5[i];
     }
     const double whole = fl::of_warp(part, fl::add_of<double>);
-    if (lane == 0) log_posterior[0] = whole - mul_2[0] + sub_6[0] + 882533.5145654328;
+    if (lane == 0) log_posterior[0] = whole - 1000.0 * reshape_4[0] + sub_6[0] + 882533.5145654328;
   }
 }
 
@@ -801,7 +795,6 @@ extern "C" cudaError_t gmm_gradient(const double* alphas, const double* means, c
   auto* const sub_2 = fl::at<double>(arena, 102400000);
   auto* const where = fl::at<double>(arena, 104000000);
   auto* const reshape_4 = fl::at<double>(arena, 115688000);
-  auto* const mul_2 = fl::at<double>(arena, 104017600);
   auto* const where_2 = fl::at<double>(arena, 104000000);
   auto* const reshape_5 = fl::at<double>(arena, 104008000);
   auto* const sum_7 = fl::at<double>(arena, 104000000);
@@ -829,14 +822,14 @@ extern "C" cudaError_t gmm_gradient(const double* alphas, const double* means, c
   FLASHLIGHT_TRY(fl::launch(sub_2_kernel, fl::points(200000), stream, sub, reshape_3, sub_2));
   FLASHLIGHT_TRY(fl::launch(where_kernel, fl::warps(1), stream, alphas, where));
   FLASHLIGHT_TRY(fl::launch(reshape_4_kernel, fl::warps(1), stream, alphas, where, reshape_4));
-  FLASHLIGHT_TRY(fl::launch(mul_2_kernel, fl::points(1), stream, reshape_4, mul_2));
   FLASHLIGHT_TRY(fl::launch(where_2_kernel, fl::warps(1000), stream, sub_2, where_2));
   FLASHLIGHT_TRY(fl::launch(reshape_5_kernel, fl::warps(1000), stream, sub_2, where_2, reshape_5));
   FLASHLIGHT_TRY(fl::launch(sum_7_kernel, fl::blocks(1), stream, exp, sum_7));
   FLASHLIGHT_TRY(fl::launch(mul_3_kernel, fl::warps(1), stream, sum, mul_3));
   FLASHLIGHT_TRY(fl::launch(sub_6_kernel, fl::blocks(1), stream, icf, sum_7, mul_3, sub_6));
   FLASHLIGHT_TRY(
-      fl::launch(log_posterior_kernel, fl::warps(1), stream, reshape_5, mul_2, sub_6, log_posterior));
+      fl::launch(log_posterior_kernel, fl::warps(1), stream, reshape_5, reshape_4, sub_6,
+                 log_posterior));
   FLASHLIGHT_TRY(fl::launch(mul_11_kernel, fl::points(200000), stream, sub_2, reshape_5, mul_11));
   FLASHLIGHT_TRY(fl::launch(reshape_10_kernel, fl::points(200000), stream, mul_11, reshape_10));
   FLASHLIGHT_TRY(fl::launch(sum_10_kernel, fl::warps(12800), stream, reshape_10, sub, sum_10));

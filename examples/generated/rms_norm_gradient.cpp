@@ -13,13 +13,12 @@ void rms_norm_gradient(const Weights& weights, const fl::bfloat16 (&x)[64][512],
   for (int i = 0; i < 64; ++i) {
     const float sum = fl::sum<float>(512, [&](int j) { return float(x[i][j]) * float(x[i][j]); });
     rsqrt[i] = fl::rsqrt(sum / 512.0f + 1e-06f);
-    const float mul = (-0.5f) * (rsqrt[i] * rsqrt[i] * rsqrt[i]);
     const float sum_2 = fl::sum<float>(512, [&](int j) {
       const float converted =
           fl::rounded<fl::bfloat16>((float(dy[i][j]) * float(weights.weight[j])));
       return converted * float(x[i][j]);
     });
-    const float div = sum_2 * mul / 512.0f;
+    const float div = sum_2 * ((-0.5f) * (rsqrt[i] * rsqrt[i] * rsqrt[i])) / 512.0f;
     for (int j = 0; j < 512; ++j) {
       const float converted_2 =
           fl::rounded<fl::bfloat16>((float(dy[i][j]) * float(weights.weight[j])));

@@ -33,16 +33,9 @@ __global__ void d_weight_kernel(const fl::bfloat16* __restrict__ dy,
   }
 }
 
-__global__ void mul_9_kernel(const float* __restrict__ rsqrt, float* __restrict__ mul_9) {
-  for (int64_t point = fl::thread(); point < 64; point += fl::threads()) {
-    const int i = static_cast<int>(point);
-    mul_9[i] = (-0.5f) * (rsqrt[i] * rsqrt[i] * rsqrt[i]);
-  }
-}
-
 __global__ void div_kernel(const fl::bfloat16* __restrict__ dy,
                            const fl::bfloat16* __restrict__ weight,
-                           const fl::bfloat16* __restrict__ x, const float* __restrict__ mul_9,
+                           const fl::bfloat16* __restrict__ x, const float* __restrict__ rsqrt,
                            float* __restrict__ div) {
   for (int64_t point = fl::thread() / 32; point < 64; point += fl::threads() / 32) {
     const int i = static_cast<int>(point);
@@ -56,7 +49,7 @@ __global__ void div_kernel(const fl::bfloat16* __restrict__ dy,
       part = part + converted * converted_2;
     }
     const float whole = fl::of_warp(part, fl::add_of<float>);
-    if (lane == 0) div[i] = whole * mul_9[i] / 512.0f;
+    if (lane == 0) div[i] = whole * ((-0.5f) * (rsqrt[i] * rsqrt[i] * rsqrt[i])) / 512.0f;
   }
 }
 
@@ -86,12 +79,10 @@ extern "C" cudaError_t rms_norm_gradient(const uint16_t* x_bits, const uint16_t*
   auto* const d_x = reinterpret_cast<fl::bfloat16*>(d_x_bits);
   auto* const d_weight = reinterpret_cast<fl::bfloat16*>(d_weight_bits);
   auto* const rsqrt = fl::at<float>(arena, 0);
-  auto* const mul_9 = fl::at<float>(arena, 256);
-  auto* const div = fl::at<float>(arena, 512);
+  auto* const div = fl::at<float>(arena, 256);
   FLASHLIGHT_TRY(fl::launch(rsqrt_kernel, fl::warps(64), stream, x, rsqrt));
   FLASHLIGHT_TRY(fl::launch(d_weight_kernel, fl::warps(512), stream, dy, x, rsqrt, d_weight));
-  FLASHLIGHT_TRY(fl::launch(mul_9_kernel, fl::points(64), stream, rsqrt, mul_9));
-  FLASHLIGHT_TRY(fl::launch(div_kernel, fl::warps(64), stream, dy, weight, x, mul_9, div));
+  FLASHLIGHT_TRY(fl::launch(div_kernel, fl::warps(64), stream, dy, weight, x, rsqrt, div));
   FLASHLIGHT_TRY(fl::launch(d_x_kernel, fl::points(32768), stream, dy, weight, rsqrt, div, x, d_x));
   return cudaSuccess;
 }
