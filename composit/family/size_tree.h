@@ -1,9 +1,9 @@
 // A family of cases as questions about the sizes of its inputs, and a program behind each way: the
 // form in which other tools take programs whose structure depends on sizes or on values.
 //
-//   const SizeTree tree = size_tree(saved);
-//   tree.choices[0].condition;      // size(%x, 1) <= 16
-//   tree.leaves[1];                 // a family of one case
+//   const SizeTree tree = size_tree(load("model"));
+//   const SizeCondition& asked = tree.choices[0].condition;  // size(%x, 1) <= 16
+//   const SavedCapture& leaf = tree.leaves[1];               // a family of one case
 //
 // Cases between which answers about values choose become one program with branches: the ways are
 // merged at several sizes (merge_branches.h), and the merged graphs unified.

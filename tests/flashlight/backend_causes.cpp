@@ -34,8 +34,10 @@ void unknown_device() { compile_on("*: on gpu"); }
 void places_too_little() { compile_on(""); }
 void device_without_code() { compile_on("*: on cuda"); }
 void draws_elsewhere() {
-  compile(trace([](const at::Tensor& x) { return at::rand_like(x); }, at::ones({2})),
-          {.backend = Devices{.choices = "*: on aten"}});
+  const auto dropout = [](const at::Tensor& x) {
+    return std::get<0>(at::native_dropout(x, .5, true));
+  };
+  compile(trace(dropout, at::ones({2})), {.backend = Devices{.choices = "*: on aten"}});
 }
 void checks_draws() {
   check_compiled_flat(trace([](const at::Tensor& x) { return at::rand_like(x); }, at::ones({2})),

@@ -25,15 +25,6 @@ void draws_of_another_generator() {
   save_pt2(trace([&](const at::Tensor& x) { return x + at::rand({3}, generator); }, at::ones({3})),
            file());
 }
-void family_of_two_structures() {
-  const auto program = [](const at::Tensor& x) { return x.size(0) > 4 ? x.relu() : x.tanh(); };
-  FamilySettings settings;
-  settings.names = {"rows"};
-  std::vector<CaptureBase> captures;
-  for (const int64_t rows : {2, 3, 4, 5, 7, 9})
-    captures.push_back(trace(program, at::ones({rows})));
-  save_pt2(FamilyBase(captures, {.names = {"rows"}}), file());
-}
 void draws_for_onnx() {
   save_onnx(trace([](const at::Tensor& x) { return x + at::rand({3}); }, at::ones({3})), file());
 }
@@ -66,10 +57,6 @@ void file_in_no_folder() {
 
 Causes with_interchange_causes(Causes others) {
   others.merge(Causes{{"[pt2] …: these cannot be exported:…", draws_of_another_generator},
-                      {"[pt2] …: expected a family …, received one …: 'bind' gives a capture of "
-                       "one size, which can "
-                       "be exported",
-                       family_of_two_structures},
                       {"[pt2] …: these cannot be imported:…", operator_of_nobody},
                       {"[onnx] …: these cannot be exported:…", draws_for_onnx},
                       {"[onnx] …: these operators are not known:…", operators_that_are_not_known},

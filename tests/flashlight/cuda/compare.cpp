@@ -87,6 +87,15 @@ struct Watch {
   void (*report)(char*, int64_t*, int64_t*);
 };
 
+// The dtype whose rounding a result has: what is computed of 16-bit floats has theirs where it ends
+// as a wider float, as scales of quantizers do.
+composit::DType rounding_of(const composit::Graph& graph, composit::DType result) {
+  if (!composit::is_floating_point(result)) return result;
+  for (const composit::LazyTensor& input : graph.inputs())
+    if (composit::is_half(input.dtype())) return input.dtype();
+  return result;
+}
+
 std::string difference(const Case& one, const CudaSource& source, Entry* run, double times,
                        const Watch& watch, Sectors& sectors) {
   watch.forget();
@@ -118,7 +127,9 @@ std::string difference(const Case& one, const CudaSource& source, Entry* run, do
     const composit::LazyTensor& output = one.graph.outputs()[i];
     const Array result =
         Array::copy_of(composit::tensor_type(output.dtype(), output.sizes()), out[i]);
-    std::string found = composit::test::difference(result, expected[i], times);
+    const auto tolerance = composit::test::tolerance_of(rounding_of(one.graph, output.dtype()));
+    std::string found = composit::test::difference(
+        result, expected[i], {tolerance.relative * times, tolerance.absolute * times});
     if (!results[i].is_whole() || !arena.is_whole()) found = "writes beside its memory";
     if (!found.empty())
       return one.text + ", result " + std::to_string(i) + ": " + found + "\n" + source.text + "\n";

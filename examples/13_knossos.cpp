@@ -1,7 +1,7 @@
 // A function of Knossos' language, called as an operation of composit::numpy and within a function
 // of numbers; its derivative goes through both.
 //
-//   example_12_knossos examples/ks/relu3.ks
+//   example_13_knossos examples/ks/relu3.ks
 //
 // Prints values and slopes; fails if the two differ. examples/python/knossos.py calls it from
 // Python, and inside of a captured model.
