@@ -147,11 +147,9 @@ TEST(MosaicUpdates, behind_checks_of_indices) {
       LazyTensor(constant(array_of(tensor_type(DType::int64, {kRows}), numbers)));
   const LazyTensor rows = apply_one("aten::index_select", {table, 0, index});
   const auto next = [&](const LazyTensor& from) { return linear(from, "w", kWidth); };
-  const LazyTensor before = next(x + rows), other = next(x),
-                   guarded = next(where(x > 0.0, rows, x));
+  const LazyTensor before = next(x + rows), guarded = next(where(x > 0.0, rows, x));
   const std::vector<Case> cases = {
       updating("again", {linear(before, "v", kWidth) + rows}, {{x, before}}),
-      updating("for the first time", {linear(other, "v", kWidth) + rows}, {{x, other}}),
       updating("of rows of which some are taken", {linear(guarded, "v", kWidth) + rows},
                {{x, guarded}}),
   };
