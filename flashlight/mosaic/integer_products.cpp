@@ -71,7 +71,6 @@ class IntegerProducts {
         continue;
       }
       const ValueId written = value_of(nest->statement.stores[0]);
-      if (is_shift(written)) continue;  // it stands behind what it reads
       nest->statement = loops::replaced(std::move(nest->statement), [&](const Expr& part) {
         if (const Expr same = simpler(part); same.defined()) return same;
         const bool is_load = part.kind() == ExprKind::load;
@@ -84,10 +83,6 @@ class IntegerProducts {
     }
     routine_.steps = std::move(steps);
   }
-  bool is_shift(ValueId value) const {
-    return std::any_of(shifts_.begin(), shifts_.end(),
-                       [&](const auto& one) { return unsigned_.at(one.first) == value; });
-  }
   // A shifted byte in a dtype that has more numbers, without a byte in between; and less a further
   // whole number, both at once: exact, since all are small.
   static Expr simpler(const Expr& x) {
@@ -95,7 +90,7 @@ class IntegerProducts {
         x[0].dtype() == DType::int8 && x[0][0].is(Function::bitwise_xor) &&
         x[0][0][0].kind() == ExprKind::load && composit::is_literal(x[0][0][1], kShift))
       return composit::cast(x[0][0][0], x.dtype()) - Expr::literal(kShift, x.dtype());
-    const bool is_twice = x.is(Function::sub) && x[0].is(Function::sub) &&
+    const bool is_twice = x.is(Function::sub) && holds_bytes(x.dtype()) && x[0].is(Function::sub) &&
                           x[0][0].is(Function::cast) && is_byte(x[0][0][0].dtype());
     const auto a = is_twice ? whole_literal(x[0][1]) : std::nullopt,
                b = a ? whole_literal(x[1]) : std::nullopt;

@@ -194,13 +194,18 @@ bool ProductWriter::stores_bytes() const {
   return is_byte(dtype) && follows_columns(store.at[0]);
 }
 
+// The address of the first element that a panel's row has of `value`.
+std::string ProductWriter::first_of_row(text::Leaves leaves, ValueId value, const Expr& place) {
+  leaves.axes[*product_.columns] = "column";
+  text::ExpressionWriter index(leaves, product_.statement.axes, flat_.taken());
+  return flat_.name(value) + " + " + index.text(place);
+}
+
 // Bytes of a row that are read and cast, first as int32, for the same reason as in bytes_of_row:
 // `value` with those in their place, which `leaves` has as accumulators.
 Expr ProductWriter::with_loaded_bytes(const Expr& value, const std::string& columns,
                                       text::Leaves& leaves, Code& code) {
   static const std::vector<std::string> kNames = {"bytes", "bytes_2"};  // of kProductWords
-  text::Leaves first = leaves;
-  if (product_.columns) first.axes[*product_.columns] = "column";
   std::unordered_map<composit::Hash, Expr> loaded;
   return composit::replace(value, [&](const Expr& part) {
     if (!part.is(composit::Function::cast) || part[0].kind() != ExprKind::load ||
@@ -213,11 +218,9 @@ Expr ProductWriter::with_loaded_bytes(const Expr& value, const std::string& colu
       const std::string name = kNames[place - 1];
       numbers = Expr::accumulator(place, composit::DType::int32);
       leaves.accumulators.push_back({name, {"c"}});
-      text::ExpressionWriter index(first, product_.statement.axes, flat_.taken());
       code += text::statement("int32_t " + name + "[fl::kPanel<" + type_ + ">];");
-      code += text::call(
-          "fl::load_bytes",
-          {flat_.name(value_of(part[0])) + " + " + index.text(part[0][0]), columns, name});
+      code += text::call("fl::load_bytes",
+                         {first_of_row(leaves, value_of(part[0]), part[0][0]), columns, name});
     }
     return composit::cast(numbers, part.dtype());
   });
@@ -282,15 +285,12 @@ Code ProductWriter::bytes_of_row(const text::Leaves& leaves, const Expr& stored,
                               (" numbers[fl::kPanel<" + type_ + ">];"));
   code += text::statement("FLASHLIGHT_INDEPENDENT_ROUNDS");
   code += text::braced(text::For{"int", "c", "0", columns}, one);
-  text::Leaves first = leaves;
-  first.axes[*product_.columns] = "column";
-  text::ExpressionWriter index(first, product_.statement.axes, flat_.taken());
   std::vector<std::string> arguments = {"numbers"};
   if (clamped.x.defined())
     for (const float bound : {clamped.low, clamped.high})
       arguments.push_back(text::literal(double{bound}, composit::DType::float32));
   arguments.push_back(columns);
-  arguments.push_back(flat_.name(value_of(store)) + " + " + index.text(store.at[0]));
+  arguments.push_back(first_of_row(leaves, value_of(store), store.at[0]));
   code += text::call(cut.defined() ? fmt::format("fl::store_bytes<{}>", flips) : "fl::store_bytes",
                      arguments);
   return code;
