@@ -24,6 +24,7 @@
 
 #include "flashlight/runtime/contraction.hpp"
 #include "flashlight/runtime/lanes.hpp"
+#include "flashlight/runtime/matrix_unit.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/pack.hpp"
 #include "flashlight/runtime/team.hpp"
@@ -251,6 +252,22 @@ MultiplyBytes byte_multiplication(int rows, int vectors) {
   return (vectors == 1 ? kOne : kTwo)[static_cast<std::size_t>(rows - 1)];
 }
 
+inline void multiply_bytes_by([[maybe_unused]] MatrixUnit& unit, int rows, int vectors,
+                              const ByteTile& tile, int32_t (*sums)[kPanel<int32_t>]) {
+#if FLASHLIGHT_HAS_MATRIX_UNIT
+  alignas(kVectorBytes) int32_t first[kPanel<int32_t>];
+  for (int c = 0; c < kPanel<int32_t>; ++c) first[c] = tile.panel[c] * -tile.zero;
+  unit.multiply<int32_t>(
+      rows, vectors,
+      {reinterpret_cast<const char*>(tile.rows), tile.stride, tile.offsets, 1, tile.segments,
+       tile.words, reinterpret_cast<const char*>(tile.panel + kPanel<int32_t>), tile.ahead,
+       tile.ahead_lines},
+      first, sums);
+#else
+  byte_multiplication<int32_t>(rows, vectors)(tile, sums);
+#endif
+}
+
 // The bytes of a row that are copied at once, and so many more than it has may be.
 constexpr int kMostAtOnce = 32;
 
@@ -275,11 +292,12 @@ FLASHLIGHT_INLINE void copy_and_beyond(const uint8_t* from, int count, uint8_t* 
 
 // The rows of a strip as tiles read them: where they lie, if their terms are whole words, or in
 // memory of the thread, each segment filled up to whole words. What fills up is multiplied by 0.
+// `by_unit`: rows that lie have whole steps of the unit for matrices, which reads whole ones.
 class ByteRows {
  public:
-  explicit ByteRows(const Contraction<int32_t>& of)
+  ByteRows(const Contraction<int32_t>& of, bool by_unit)
       : of_(of),
-        lie_(of.terms.step == 1 && of.terms.run % kBytesOfWord == 0),
+        lie_(of.terms.step == 1 && of.terms.run % (by_unit ? kLineBytes : kBytesOfWord) == 0),
         words_(static_cast<int>(whole_words(of.terms.run))) {
     pitch_ = lie_ ? of.inner_stride
                   : row_pitch<int32_t>(int64_t{of.terms.segments} * words_) * kBytesOfWord;
@@ -433,15 +451,19 @@ void contract_bytes(const Team& team, const Contraction<T>& of, T zero, BaseOf<u
                     const T* panels, FinishOf<T> finish) {
   constexpr int64_t kColumns = kPanel<int32_t>;
   if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
-  const detail::Tiling<int32_t, uint8_t> tiling(of, team.threads());
+  const bool by_unit = detail::MatrixUnit::is_useful(of.outer * of.inner);
+  detail::MatrixUnit unit;
+  const detail::Tiling<int32_t, uint8_t> tiling(of, team.threads(),
+                                                by_unit ? detail::kUnitRows : kMostRows);
   const bool by_rows = of.split == Split::rows;
   const int64_t all = (of.columns + kColumns - 1) / kColumns;
   const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
   const Part mine = by_rows ? Part{0, all} : team.part(all);
   const int64_t size = (1 + of.terms.segments * detail::whole_words(of.terms.run)) * kColumns;
   detail::Rows<uint8_t> strip[detail::kStripTiles];
-  detail::ByteRows rows(of);
-  alignas(detail::kVectorBytes) int32_t sums[kMostRows][kColumns];
+  detail::ByteRows rows(of, by_unit);
+  alignas(detail::kVectorBytes)
+      int32_t sums[FLASHLIGHT_HAS_MATRIX_UNIT ? detail::kUnitRows : kMostRows][kColumns];
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
     count = tiling.strip(begin, tiles.end, base, rows.lie(), 1, strip);
     rows.take(strip, static_cast<int>(count));
@@ -458,7 +480,10 @@ void contract_bytes(const Team& team, const Contraction<T>& of, T zero, BaseOf<u
         const int64_t from = upcoming.lines * i / count;
         tile.ahead = upcoming.from + from * detail::kLineBytes;
         tile.ahead_lines = upcoming.lines * (i + 1) / count - from;
-        detail::byte_multiplication<T>(strip[i].count, vectors)(tile, sums);
+        if (by_unit)
+          detail::multiply_bytes_by(unit, strip[i].count, vectors, tile, sums);
+        else
+          detail::byte_multiplication<T>(strip[i].count, vectors)(tile, sums);
         finish(strip[i].outer, strip[i].inner, strip[i].count, column, columns, sums);
       }
     }

@@ -21,10 +21,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include "flashlight/runtime/function_ref.hpp"
 #include "flashlight/runtime/lanes.hpp"
+#include "flashlight/runtime/matrix_unit.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
 #include "flashlight/runtime/words.hpp"
@@ -125,22 +127,23 @@ struct Rows {
   const Element *from, *to;  // what they read is between these
 };
 
-// The number of tiles for a run with this number of rows, or pairs of rows.
+// The number of tiles for a run with this number of rows, or pairs of rows. A tile has at most
+// `most`.
 template <class T>
-int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads) {
-  const int64_t tiles = (rows + kMostRows - 1) / kMostRows;
+int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads, int most = kMostRows) {
+  const int64_t tiles = (rows + most - 1) / most;
   // The same number for every thread, if that is a matter of height.
   if (of.outer == 1 && of.split == Split::rows)
     return std::min(rows, (tiles + threads - 1) / threads * threads);
   return tiles;
 }
 
-// The tiles of a contraction: runs in pieces of nearly equal height.
+// The tiles of a contraction: runs in pieces of nearly equal height, the higher ones first.
 template <class T, class Element = T>
 class Tiling {
  public:
-  Tiling(const Contraction<T>& of, int threads)
-      : of_(of), per_run_(tiles_per_run(of, of.inner, threads)) {
+  Tiling(const Contraction<T>& of, int threads, int most_rows = kMostRows)
+      : of_(of), per_run_(tiles_per_run(of, of.inner, threads, most_rows)) {
     for (int s = 0; s < of.terms.segments; ++s) {
       lowest_ = std::min<int64_t>(lowest_, of.terms.offsets[s]);
       highest_ = std::max<int64_t>(highest_, of.terms.offsets[s]);
@@ -151,7 +154,9 @@ class Tiling {
 
   Rows<Element> tile(int64_t number, BaseOf<Element> base) const {
     const int64_t outer = number / per_run_, piece = number % per_run_;
-    const int64_t begin = of_.inner * piece / per_run_, end = of_.inner * (piece + 1) / per_run_;
+    const int64_t least = of_.inner / per_run_, higher = of_.inner % per_run_;
+    const int64_t begin = piece * least + std::min(piece, higher);
+    const int64_t end = begin + least + (piece < higher ? 1 : 0);
     const Element* const first = base(outer) + begin * of_.inner_stride;
     return {first,           outer,
             begin,           static_cast<int>(end - begin),
@@ -187,7 +192,7 @@ class Tiling {
 
 // The rows of a strip as tiles read them, in words: where they lie, or converted in memory of the
 // thread, the terms of a row side by side, each segment filled up to whole groups of a panel with
-// zeros.
+// zeros, and a row to what the unit for matrices reads, if `by_unit`.
 template <class T, class Element, class Operand, class Word, class Weight>
 class StripRows {
   // What words are made of.
@@ -196,9 +201,9 @@ class StripRows {
 
  public:
   static constexpr int kTerms = sizeof(Word) / sizeof(Unit);
-  explicit StripRows(const Contraction<T>& of)
+  StripRows(const Contraction<T>& of, bool by_unit)
       : of_(of),
-        lie_(lie(of)),
+        lie_(lie(of) && (!by_unit || of.terms.run % (kTerms * kStepWords) == 0)),
         words_(static_cast<int>(whole_groups<Weight>(of.terms.run)) / kTerms) {
     if (!lie_)
       pitch_ = row_pitch<T>(of.terms.segments * words_);
@@ -229,6 +234,7 @@ class StripRows {
     for (int i = 0; i < count; rows += strip[i++].count) before_[i] = rows;
     memory_ = reinterpret_cast<Word*>(aligned_scratch<T, 10>(rows * pitch_));
     Word* to = memory_;
+    fill_up(rows);
     if (turn(strip, count, rows)) return;
     for (int i = 0; i < count; ++i)
       for (int r = 0; r < strip[i].count; ++r, to += pitch_)
@@ -259,6 +265,13 @@ class StripRows {
       return true;
     }
     return false;
+  }
+
+  void fill_up(int64_t rows) {
+    const int64_t words = int64_t{of_.terms.segments} * words_;
+    for (int64_t r = 0; kTerms > 1 && words < pitch_ && r < rows; ++r)
+      std::memset(static_cast<void*>(memory_ + r * pitch_ + words), 0,
+                  static_cast<std::size_t>(pitch_ - words) * sizeof(Word));
   }
 
   void convert_row(const Element* from, Unit* to) const {
@@ -332,10 +345,29 @@ struct TileWork {
   bool first_panel;  // of the strip
   Upcoming upcoming;  // part `part` of `parts` of it
   int part, parts;
+  MatrixUnit* unit;  // nullptr: vectors compute it
 };
+
+// Words that the unit multiplies.
+template <class T, class Word>
+constexpr bool kIsForUnit = FLASHLIGHT_HAS_MATRIX_UNIT && std::is_same_v<T, float> &&
+                            std::is_same_v<Word, Group<bfloat16>>;
 
 template <class T, class Weight, class Word>
 void multiply_numbers(const TileWork<Word>& work, const Weight* panel, T (*sums)[kPanel<T>]) {
+#if FLASHLIGHT_HAS_MATRIX_UNIT
+  if constexpr (kIsForUnit<T, Word>)
+    if (work.unit != nullptr) {
+      Tile<T, Weight, Word> ahead = {};
+      work.upcoming.add_to(ahead, work.part, work.parts);
+      return work.unit->template multiply<T>(
+          work.rows, work.vectors,
+          {reinterpret_cast<const char*>(work.first), work.pitch * int64_t{sizeof(Word)},
+           work.terms.offsets, sizeof(Word), work.terms.segments, work.terms.run,
+           reinterpret_cast<const char*>(panel), ahead.ahead, ahead.ahead_lines},
+          nullptr, sums);
+    }
+#endif
   Tile<T, Weight, Word> tile = {work.first, work.pitch, work.terms, panel};
   work.upcoming.add_to(tile, work.part, work.parts);
   multiply_tile(work.rows, work.vectors, tile, sums);
@@ -377,15 +409,17 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
                  const Panels& panels, FinishOf<T> finish) {
   constexpr int64_t kColumns = kPanel<T>;
   if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
-  const Tiling<T, Element> tiling(of, team.threads());
+  const bool by_unit = kIsForUnit<T, Word> && MatrixUnit::is_useful(of.outer * of.inner);
+  MatrixUnit unit;
+  const Tiling<T, Element> tiling(of, team.threads(), by_unit ? kUnitRows : kMostRows);
   const bool by_rows = of.split == Split::rows;
   const int64_t all = (of.columns + kColumns - 1) / kColumns;
   const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
   const Part mine = by_rows ? Part{0, all} : team.part(all);
   Rows<Element> strip[kStripTiles];
-  StripRows<T, Element, Operand, Word, typename Panels::Type> all_rows(of);
+  StripRows<T, Element, Operand, Word, typename Panels::Type> all_rows(of, by_unit);
   constexpr int64_t kTermBytes = sizeof(Word) / all_rows.kTerms;
-  alignas(kVectorBytes) T sums[kMostRows][kPanel<T>];
+  alignas(kVectorBytes) T sums[kIsForUnit<T, Word> ? kUnitRows : kMostRows][kPanel<T>];
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
     count = tiling.strip(begin, tiles.end, base, all_rows.lie(), kTermBytes, strip);
     all_rows.take(strip, static_cast<int>(count));
@@ -405,7 +439,8 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
                                   all_rows.terms(), i, is_first,
                                   reads_rows ? beyond(rows, strip[i + 1], of.terms.count())
                                              : upcoming,
-                                  reads_rows ? 0 : i, reads_rows ? 1 : static_cast<int>(count)},
+                                  reads_rows ? 0 : i, reads_rows ? 1 : static_cast<int>(count),
+                                  by_unit ? &unit : nullptr},
                    sums);
           finish(rows.outer, rows.inner, rows.count, column, columns, sums);
         }

@@ -122,6 +122,15 @@ TEST_F(RuntimeBytes, HasWindows) {
           expect_windows({2, rows, 33, segments, run, step}, 128, fl::Split::columns, 1);
 }
 
+// A row and a term more or less than what registers for matrices hold.
+TEST_F(RuntimeBytes, HasSizesAroundRegisters) {
+  for (const int64_t rows : {3, 4, 16, 17, 31, 32, 33, 65})
+    for (const int64_t run : {60, 64, 67, 128, 200}) {
+      expect_windows({2, rows, 49, 1, run}, 17, fl::Split::rows, 1);
+      expect_windows({1, rows, 16, 3, run}, 200, fl::Split::columns, 2);
+    }
+}
+
 // Sums near the largest that int32 holds, and pairs that do not fit into 16 bits.
 TEST_F(RuntimeBytes, HasTheLargestSums) {
   for (const int32_t zero : {0, 128, 255}) {

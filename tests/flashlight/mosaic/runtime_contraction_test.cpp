@@ -193,7 +193,7 @@ struct Strassen {
 };
 
 // A product with `runs` of the rows apart from each other, added to what lies where its result
-// goes. The rows start `shift` elements behind an address that is aligned.
+// goes. Between rows is what is no number. The rows start `shift` elements behind an address that is aligned.
 template <class T, class Algorithm = Direct, class Element = T, class Weight = Element>
 void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads,
                     int64_t shift = 0) {
@@ -203,7 +203,10 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
   const fl::Memory memory =
       fl::allocate((numbers.size() + static_cast<size_t>(shift)) * sizeof(Element));
   auto* const x = reinterpret_cast<Element*>(memory.get()) + shift;
-  std::copy(numbers.begin(), numbers.end(), x);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const auto at = static_cast<int64_t>(i) % apart;
+    x[i] = at % pitch < size.terms && at < size.rows * pitch ? numbers[i] : static_cast<Element>(NAN);
+  }
   const fl::Packing packing = {{{}, {}, {}, {size.terms, 1}}, {size.columns, size.terms}};
   std::vector<Weight> panels(static_cast<size_t>(fl::packed_size<Weight>(packing)), NAN);
   Guarded<T> y(runs * size.rows, size.columns);
@@ -259,9 +262,25 @@ TEST_F(RuntimeContraction, HasEverySize) {
         }
 }
 
+// A row and a column more or less than what registers for matrices hold, and more terms than are
+// summed up at once.
 template <class Element>
 void expect_product_of(const Sizes& size, int64_t runs, fl::Split split, int threads,
-                       int64_t shift = 0) {
+                       int64_t shift = 0);
+TEST_F(RuntimeContraction, HasSizesAroundRegisters) {
+  for (const int64_t rows : {3, 4, 16, 17, 31, 32, 33, 65})
+    for (const int64_t terms : {2, 30, 32, 33, 64, 98}) {
+      expect_product_of<fl::bfloat16>({rows, 49, terms}, 2, fl::Split::rows, 1);
+      expect_product_of<fl::bfloat16>({rows, 16, terms}, 1, fl::Split::columns, 2);
+    }
+  for (const int64_t rows : {9, 40})
+    for (const int64_t terms : {1536, 1568, 3105})
+      expect_product_of<fl::bfloat16>({rows, 40, terms}, 1, fl::Split::rows, 1);
+}
+
+template <class Element>
+void expect_product_of(const Sizes& size, int64_t runs, fl::Split split, int threads,
+                       int64_t shift) {
   expect_product<float, DirectOf<Element>, Element>(size, runs, split, threads, shift);
 }
 
