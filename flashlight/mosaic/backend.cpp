@@ -13,6 +13,7 @@
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/mosaic/sized.h"
 #include "flashlight/mosaic/written_values.h"
+#include "flashlight/toolchain/isa.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -46,6 +47,7 @@ PlanOptions planning_of(const Mosaic& options, const CompileOptions& all) {
           .winograd = options.winograd,
           .strassen = options.strassen,
           .products = products_of(options),
+          .has_matrix_unit = toolchain::host_has_matrix_unit(),
           .update_inputs = all.may_update,
           .choices = parse_choices(options.choices)};
 }

@@ -49,22 +49,35 @@ int widest_vector() {
   return isa == "avx512f" ? 64 : isa.starts_with("avx") ? 32 : 16;
 }
 
-// The bytes of a vector in code for that processor.
-int vector_bytes_for(const std::string& march) {
+// What code for a processor is made of.
+struct Machine {
+  int vector_bytes = 0;
+  bool has_matrix_unit = false;
+};
+Machine machine_of(const std::string& march) {
+  constexpr const char* kText = R"(#include "{}"
+extern "C" int vector_bytes() {{ return fl::detail::kVectorBytes; }}
+extern "C" int has_matrix_unit() {{
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
+  return 1;
+#else
+  return 0;
+#endif
+}}
+)";
   const toolchain::Sources sources = {
-      .units = {{"vectors.cpp", fmt::format("#include \"{}\"\nextern \"C\" int vector_bytes() "
-                                            "{{ return fl::detail::kVectorBytes; }}\n",
-                                            package::kRuntimeName)}},
+      .units = {{"machine.cpp", fmt::format(kText, package::kRuntimeName)}},
       .headers = {package::shipped_file(package::kRuntimeName)}};
   toolchain::CompileOptions options = {.flags = default_flags()};
   options.flags.push_back("-march=" + march);
-  const int bytes = toolchain::Library::load(sources, options).symbol<int()>("vector_bytes")();
+  const toolchain::Library library = toolchain::Library::load(sources, options);
+  const int bytes = library.symbol<int()>("vector_bytes")();
   if (bytes > widest_vector())
     throw UserError(
         fmt::format("-march={} has vectors of {} bytes; weights are prepared for them "
                     "where the processor has them, and this one has {}",
                     march, bytes, widest_vector()));
-  return bytes;
+  return {bytes, library.symbol<int()>("has_matrix_unit")() == 1};
 }
 
 // Packed weights, and what says how they lie.
@@ -292,9 +305,10 @@ void write_program(const SavedCapture& capture, const std::filesystem::path& fol
   PlanOptions planning = options.plan;
   planning.update_inputs = true;
   planning.update_weights = false;  // the file of weights is mapped, and only read
+  const Machine machine = machine_of(options.march);
+  planning.has_matrix_unit = machine.has_matrix_unit;
   const Plan plan = plan_of(capture.graph, planning);
-  const int vector_bytes = vector_bytes_for(options.march);
-  Packed prepared = packed(weights, plan, options.march, vector_bytes);
+  Packed prepared = packed(weights, plan, options.march, machine.vector_bytes);
   const Plan running = without_prepare(plan);
   package::write_program(capture, ProgramCodeWriter(running, options).write(std::move(prepared)),
                          folder, options.plan.results);

@@ -20,8 +20,9 @@
 // T is the type of scores and sums. Queries, keys, values and results may be 16-bit floats
 // (Element). Where an instruction multiplies pairs of those (words.hpp), pairs of a key's elements
 // are words of a row, and so are an element of two neighbouring values, which are laid side by side
-// for that; weights are rounded as the program rounds them. Otherwise keys and values are widened
-// block by block.
+// for that; weights are rounded as the program rounds them. A unit for matrices (matrix_unit.hpp)
+// reads the pairs of an element one after the other, and keys in whole steps, to which they are
+// copied where they have other widths. Otherwise keys and values are widened block by block.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +32,7 @@
 
 #include "flashlight/runtime/few_queries.hpp"
 #include "flashlight/runtime/lanes.hpp"
+#include "flashlight/runtime/matrix_unit.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
 #include "flashlight/runtime/words.hpp"
@@ -54,6 +56,8 @@ struct Causal {};
 namespace detail {
 
 constexpr int kMostKeys = 140;  // of a block, whose scores stay in the first level of the cache
+// Rows of a tile, of keys or of elements.
+constexpr int kTallestTile = FLASHLIGHT_HAS_MATRIX_UNIT ? kUnitRows : kMostRows;
 constexpr double kLog2OfE = 1.4426950408889634;
 
 template <class Vector>
@@ -72,20 +76,35 @@ class KeyBlock {
   // The type of the panels of queries and weights.
   using Packed = std::conditional_t<kPairs, Element, T>;
 
-  KeyBlock(const Attention<T>& of, T* memory) : of_(of), memory_(memory), weights_(memory) {
+  KeyBlock(const Attention<T>& of, T* memory)
+      : of_(of),
+        memory_(memory),
+        weights_(memory),
+        by_unit_(kPairs && MatrixUnit::is_useful(of.keys)),
+        copies_(by_unit_ && of.width % (2 * kStepWords) != 0) {
     if constexpr (kPairs) weights_ += kMost * of.value_width;
   }
   // In elements of T.
   static int64_t memory(const Attention<T>& of) {
     if constexpr (kLie) return 0;
-    if constexpr (kPairs) return kMost * std::max<int64_t>(of.value_width + kPanel<T>, of.width);
+    if constexpr (kPairs) return kMost * (std::max(of.value_width, of.width) + kPanel<T>);
     return kMostKeys * std::max(of.width, of.value_width);
   }
+  // Rows of a tile.
+  int most_rows() const { return by_unit_ ? kTallestTile : kMostRows; }
 
   // A tile of `rows` keys from number `begin` on of the block at `k`, times queries.
   void multiply_keys(const Element* k, int64_t begin, int rows, int vectors, const Packed* queries,
-                     T (*scores)[kPanel<T>]) const {
+                     T (*scores)[kPanel<T>]) {
     const int32_t offset = 0;
+    if (by_unit_) {
+      const auto* const from = copies_ ? reinterpret_cast<const char*>(memory_)
+                                       : reinterpret_cast<const char*>(k);
+      const int64_t pitch = copies_ ? whole_steps(of_.width / 2) * kWordBytes
+                                    : of_.key_stride * int64_t{sizeof(Element)};
+      multiply_by_unit(rows, vectors, from + begin * pitch, pitch, of_.width / 2, queries, scores);
+      return;
+    }
     constexpr int kTerms = kPairs ? kGroup<Element> : 1;
     const Terms terms = {&offset, 1, static_cast<int>(of_.width / kTerms)};
     if constexpr (kLie || kPairs) {
@@ -98,6 +117,15 @@ class KeyBlock {
     }
   }
   void take_keys([[maybe_unused]] const Element* k, [[maybe_unused]] int64_t keys) const {
+    if constexpr (kPairs)
+      if (copies_) {
+        const int64_t words = of_.width / 2, pitch = whole_steps(words);
+        for (int64_t i = 0; i < keys; ++i) {
+          std::memcpy(memory_ + i * pitch, k + i * of_.key_stride,
+                      static_cast<std::size_t>(words * kWordBytes));
+          std::fill(memory_ + i * pitch + words, memory_ + (i + 1) * pitch, T(0));
+        }
+      }
     if constexpr (!kLie && !kPairs)
       for (int64_t i = 0; i < keys; ++i)
         widen(k + i * of_.key_stride, 1, of_.width, memory_ + i * of_.width);
@@ -105,6 +133,7 @@ class KeyBlock {
 
   void take_values([[maybe_unused]] const Element* v, [[maybe_unused]] int64_t keys) const {
     if constexpr (kPairs) {
+      if (by_unit_) return turn_values(v, keys);
       for (int64_t i = 0; i < keys; i += 2)
         join(v + i * of_.value_stride, i + 1 < keys ? of_.value_stride : 0,
              reinterpret_cast<Element*>(memory_ + i / 2 * of_.value_width));
@@ -122,8 +151,14 @@ class KeyBlock {
   }
   // A tile of `rows` elements of the values from number `begin` on, times weights.
   void multiply_values(const Element* v, int64_t begin, int rows, int vectors, int64_t keys,
-                       const T (*weights)[kPanel<T>], T (*results)[kPanel<T>]) const {
+                       const T (*weights)[kPanel<T>], T (*results)[kPanel<T>]) {
     const int32_t offset = 0;
+    if (by_unit_) {
+      const int64_t pairs = (keys + 1) / 2, pitch = whole_steps(pairs) * kWordBytes;
+      multiply_by_unit(rows, vectors, reinterpret_cast<const char*>(memory_) + begin * pitch, pitch,
+                       pairs, weights_, results);
+      return;
+    }
     const auto terms = [&](int64_t count, int64_t step) {
       return Terms{&offset, 1, static_cast<int>(count), static_cast<int>(step)};
     };
@@ -154,8 +189,40 @@ class KeyBlock {
   }
 
  private:
-  // Pairs of keys in a block: as many as results have rows, at least.
-  static constexpr int64_t kMost = std::max(kMostKeys / 2 + 1, kPanel<T>);
+  static constexpr int64_t whole_steps(int64_t words) {
+    return (words + kStepWords - 1) / kStepWords * kStepWords;
+  }
+  // Pairs of keys in a block, in whole steps: as many as results have rows, at least.
+  static constexpr int64_t kMost = std::max<int64_t>(whole_steps(kMostKeys / 2 + 1), kPanel<T>);
+  static constexpr int64_t kWordBytes = 4;
+
+  void multiply_by_unit([[maybe_unused]] int rows, [[maybe_unused]] int vectors,
+                        [[maybe_unused]] const char* from, [[maybe_unused]] int64_t pitch,
+                        [[maybe_unused]] int64_t words, [[maybe_unused]] const void* panel,
+                        [[maybe_unused]] T (*sums)[kPanel<T>]) {
+#if FLASHLIGHT_HAS_MATRIX_UNIT
+    const int32_t offset = 0;
+    if constexpr (kPairs)
+      unit_.template multiply<T>(rows, vectors,
+                                 {from, pitch, &offset, 1, 1, static_cast<int>(words),
+                                  static_cast<const char*>(panel)},
+                                 nullptr, sums);
+#endif
+  }
+
+  // memory_[element][pair of keys], with zeros behind the last pair.
+  void turn_values(const Element* v, int64_t keys) const {
+    const int64_t pairs = (keys + 1) / 2, pitch = whole_steps(pairs);
+    auto* const to = reinterpret_cast<uint32_t*>(memory_);
+    for (int64_t j = 0; j < of_.value_width; ++j)
+      std::memset(to + j * pitch, 0, static_cast<std::size_t>(pitch * kWordBytes));
+    int64_t first = 0;
+    if (turn_pairs(v, of_.value_stride, keys / 2 * 2, of_.value_width, to, pitch))
+      first = keys / 2 * 2;
+    for (int64_t i = first; i < keys; ++i)
+      for (int64_t j = 0; j < of_.value_width; ++j)
+        to[j * pitch + i / 2] |= uint32_t{v[i * of_.value_stride + j].bits} << (i % 2 * 16);
+  }
 
   // Elements of two values side by side. Without a second one (`to_next` is 0), that one is zeros.
   void join(const Element* from, int64_t to_next, Element* to) const {
@@ -188,6 +255,8 @@ class KeyBlock {
 
   const Attention<T>& of_;
   T *memory_, *weights_;
+  const bool by_unit_, copies_;
+  MatrixUnit unit_;
 };
 
 // A block of queries. Their scores are in units of log(2), so that weights are powers of two.
@@ -202,10 +271,10 @@ class QueryBlock {
         queries_(memory),
         results_(queries_ + of.width * kPanel<T>),
         scores_(reinterpret_cast<T (*)[kPanel<T>]>(results_ + of.value_width * kPanel<T>)),
-        keys_(of, scores_[kMostKeys + kMostRows]),
+        keys_(of, scores_[kMostKeys + kTallestTile]),
         scale_(static_cast<T>(static_cast<double>(of.scale) * kLog2OfE)) {}
   static int64_t memory(const Attention<T>& of) {
-    return (of.width + of.value_width + kMostKeys + kMostRows) * kPanel<T> + Keys::memory(of);
+    return (of.width + of.value_width + kMostKeys + kTallestTile) * kPanel<T> + Keys::memory(of);
   }
 
   template <int kVectors, class Bias>
@@ -251,13 +320,15 @@ class QueryBlock {
     }
   }
 
-  // Calls visit(begin, size) for pieces of nearly equal height of what fits into no tile.
+  // Calls visit(begin, size) for pieces of nearly equal height of what fits into no tile, the
+  // higher ones first.
   template <class Visit>
-  static void visit_tiles(int64_t count, const Visit& visit) {
-    const int64_t tiles = (count + kMostRows - 1) / kMostRows;
-    for (int64_t i = 0; i < tiles; ++i) {
-      const int64_t begin = count * i / tiles;
-      visit(begin, static_cast<int>(count * (i + 1) / tiles - begin));
+  void visit_tiles(int64_t count, const Visit& visit) const {
+    const int64_t most = keys_.most_rows(), tiles = (count + most - 1) / most;
+    for (int64_t i = 0, begin = 0; i < tiles; ++i) {
+      const int64_t size = count / tiles + (i < count % tiles ? 1 : 0);
+      visit(begin, static_cast<int>(size));
+      begin += size;
     }
   }
 
@@ -356,7 +427,7 @@ class QueryBlock {
   const Attention<T>& of_;
   T *queries_, *results_;   // [element][query]; those of pairs in groups
   T (*scores_)[kPanel<T>];  // [key][query], then a tile
-  const Keys keys_;
+  Keys keys_;
   const T scale_;
   int64_t first_ = 0, count_ = 0;
   Vector<T> largest_[2], sums_[2], fading_[2];

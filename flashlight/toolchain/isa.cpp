@@ -26,4 +26,10 @@ std::string cpu_features() {
   return host_isa();
 }
 
+bool host_has_matrix_unit() {
+  const std::string features = cpu_features() + " ";
+  const auto has = [&](const char* name) { return features.find(name) != std::string::npos; };
+  return has(" amx_tile ") && has(" amx_bf16 ") && has(" amx_int8 ");
+}
+
 }  // namespace flashlight::toolchain

@@ -11,6 +11,9 @@ namespace flashlight::toolchain {
 // or "sse2" on x86; "neon" on 64-bit ARM; "generic" elsewhere.
 std::string host_isa();
 
+// True if it multiplies matrices of bfloat16 and of bytes by a unit of its own: Intel's AMX.
+bool host_has_matrix_unit();
+
 // All features of the processor, as /proc/cpuinfo lists them: -march=native depends on them.
 std::string cpu_features();
 

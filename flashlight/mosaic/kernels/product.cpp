@@ -69,9 +69,7 @@ struct DirectForm {
     return writer.text(product.terms.size() > 1 ? "convolution" : "product", body, fetches);
   }
   static bool applies(const Product& product, bool) { return !product.depthwise; }
-  static double time(const Product& product) {
-    return product.operand == composit::DType::bfloat16 ? kTimeOfBfloat16 : 1;
-  }
+  static double time(const Product&) { return 1; }
   static bool by_columns(const Plan& plan, const ProductData& data) {
     return shares_columns(plan, data, kFewRows);
   }

@@ -25,14 +25,12 @@ struct ProductForm {
   int pixels = 0;  // see ProductData
   // True if the algorithm can compute the product. `known`: its right side is known beforehand.
   bool (*applies)(const Product& product, bool known) = nullptr;
-  // The time that it takes, in units of the time of register tiles of float32; measured.
+  // The time that it takes, in units of the time of register tiles of float32; measured. Those
+  // of bfloat16 are known to `Products`.
   double (*time)(const Product& product) = nullptr;
   // True if threads should divide columns rather than rows; none: they cannot.
   bool (*by_columns)(const Plan& plan, const ProductData& data) = nullptr;
 };
-
-// The time of register tiles of bfloat16, with the processor's instruction.
-inline constexpr double kTimeOfBfloat16 = 0.57;
 
 extern const ProductForm kDirectProduct, kDepthwiseProduct, kSmallTilesOfWinograd,
     kLargeTilesOfWinograd, kHalvesOfStrassen;

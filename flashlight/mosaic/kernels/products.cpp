@@ -88,7 +88,7 @@ const ProductForm& Products::form_of(const Product& product, bool known) const {
     const bool is_chosen = (form->form == &kWinograd && choice.winograd) ||
                            (form->form == &kStrassen && choice.strassen);
     if (is_chosen) return *form;
-    if (best == nullptr || form->time(product) < best->time(product)) best = form;
+    if (best == nullptr || time_of(*form, product) < time_of(*best, product)) best = form;
   }
   return *best;
 }
@@ -106,8 +106,18 @@ bool Products::is_rounded(const Product& product, bool known) const {
   // Rows of windows are rounded one by one, each of their pixels again for every window.
   constexpr int64_t kLeastRun = 64;
   const bool pays = product.terms.size() < 2 || product.extent(product.terms.back()) >= kLeastRun;
-  return choice || (pays && form_of(product, known).time(product) > kTimeOfBfloat16);
+  return choice || (pays && time_of(form_of(product, known), product) > bfloat16_time());
 }
+
+// As ProductForm::time, for this processor.
+double Products::time_of(const ProductForm& form, const Product& product) const {
+  const bool by_pairs =
+      form.form == &kProduct && product.operand == composit::DType::bfloat16;
+  return by_pairs ? bfloat16_time() : form.time(product);
+}
+
+// The time of register tiles of bfloat16, by pairs of them or by matrices.
+double Products::bfloat16_time() const { return options_.has_matrix_unit ? 0.12 : 0.57; }
 
 // A choice decides about its algorithm; the options about all others.
 bool Products::is_allowed(const ProductForm& form, const Choice& choice) const {

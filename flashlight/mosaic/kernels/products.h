@@ -25,6 +25,8 @@ class Products {
 
  private:
   const ProductForm& form_of(const Product& product, bool known) const;
+  double time_of(const ProductForm& form, const Product& product) const;
+  double bfloat16_time() const;
   bool is_rounded(const Product& product, bool known) const;
   bool is_allowed(const ProductForm& form, const Choice& choice) const;
   void check_choice(const Product& product, bool known) const;
