@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -178,13 +177,6 @@ struct ByteSums {
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v) ByteWords::add(sums[kPart][r][v], left, right[v]);
     }
-  }
-  // The same words for all sums.
-  FLASHLIGHT_INLINE void add(const ByteWords::Row& left, const ByteWords::Columns& right) {
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v) ByteWords::add(sums[0][r][v], left, right);
   }
   FLASHLIGHT_INLINE void pass(int words) {
 #pragma GCC unroll 16
@@ -366,40 +358,6 @@ inline Upcoming words_behind(const Contraction<int32_t>& of, int64_t panel, Part
 }
 
 }  // namespace detail
-
-namespace detail {
-// So many additions of products in registers: more chains than a unit's latency needs, fewer than
-// there are registers.
-template <class T>
-[[gnu::noinline]] T multiply_bytes_in_registers(int steps) {
-  ByteSums<kMostRows, 2> chains;
-  alignas(kVectorBytes) T first[kPanel<T>], last[kMostRows][kPanel<T>];
-  for (int i = 0; i < kPanel<T>; ++i) first[i] = i;
-  chains.start(first, 1);
-  const auto left = ByteWords::row(Vectors<T>::all(0x01020304));
-  const auto right = ByteWords::columns(Vectors<T>::all(0x0403fe01));
-  for (int step = 0; step < steps; ++step) chains.add(left, right);
-  chains.store(last);
-  asm volatile("" : : "r"(last) : "memory");  // all of them are needed
-  return last[0][0];
-}
-}  // namespace detail
-
-// The limit of what this thread multiplies and adds, with bytes in registers: 10^9 products per
-// second, the best of several tries, to compare kernels with.
-template <class T>
-double byte_products_rate() {
-  constexpr int kSteps = 20'000, kTries = 10;
-  using Clock = std::chrono::steady_clock;
-  double best = 0;
-  for (int attempt = 0; attempt < kTries; ++attempt) {
-    const Clock::time_point start = Clock::now();
-    [[maybe_unused]] const volatile T used = detail::multiply_bytes_in_registers<T>(kSteps);
-    const std::chrono::duration<double> elapsed = Clock::now() - start;
-    best = std::max(best, 2e-9 * kMostRows * kSteps * detail::kVectorBytes / elapsed.count());
-  }
-  return best;
-}
 
 // Words of a panel, that of each column's sum included, by column.
 inline int64_t packed_words_of_column(const Packing& of) {

@@ -1,16 +1,15 @@
-// Products of bytes beside the limit of the processor's instruction, measured on registers in the
-// same run, and beside the same products of float32. One thread, by the time that it computes.
+// Products of float32, of bfloat16 and of bytes beside the limit of the processor's instruction for
+// them, measured on registers in the same run. One thread, by the time that it computes.
 //
-//   ./dev bench bytes
-#include "flashlight/runtime/bytes.hpp"
-
+//   ./dev bench products
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <vector>
 
+#include "benchmarks/limits.h"
 #include "benchmarks/report.h"
 #include "flashlight/runtime/arena.hpp"
+#include "flashlight/runtime/bytes.hpp"
 
 namespace {
 
@@ -18,12 +17,6 @@ using benchmarks::Report;
 
 constexpr int kRounds = 40;
 constexpr double kLeastOfLimit = 0.90;
-
-double thread_time() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // Lines of pixels (`lines` of `rows`), or rows of a matrix, whose terms are `taps` lines of a
 // window with `run` bytes each; rows are `stride` bytes apart, lines `line`.
@@ -45,7 +38,7 @@ struct Product {
   std::vector<T> rows;
   std::vector<int32_t> offsets;
   std::vector<float> results;
-  fl::Contraction<std::conditional_t<std::is_same_v<T, float>, float, int32_t>> of;
+  fl::Contraction<std::conditional_t<std::is_same_v<T, uint8_t>, int32_t, float>> of;
 
   explicit Product(const Shape& shape)
       : rows(static_cast<size_t>(shape.lines * shape.line + shape.rows * shape.stride +
@@ -76,9 +69,9 @@ template <class Work>
 std::vector<double> seconds_of(const Work& work) {
   std::vector<double> rounds;
   for (int round = 0; round < kRounds; ++round) {
-    const double before = thread_time();
+    const double before = benchmarks::thread_time();
     work();
-    rounds.push_back(thread_time() - before);
+    rounds.push_back(benchmarks::thread_time() - before);
   }
   return rounds;
 }
@@ -104,40 +97,45 @@ std::vector<double> of_bytes(const Shape& shape) {
   });
 }
 
+template <class T>
 std::vector<double> of_floats(const Shape& shape) {
-  Product<float> product(shape);
+  Product<T> product(shape);
   const fl::Packing packing = packing_of(shape);
-  const std::vector<float> weights(static_cast<size_t>(shape.columns * packing.columns.stride), 2);
+  const std::vector<T> weights(static_cast<size_t>(shape.columns * packing.columns.stride), T(2));
   const fl::Memory panels =
-      fl::allocate(static_cast<size_t>(fl::packed_size<float>(packing)) * sizeof(float));
-  auto* const packed = reinterpret_cast<float*>(panels.get());
-  fl::pack_panels<float>(fl::Team::solo(), packing, weights.data(), packed);
+      fl::allocate(static_cast<size_t>(fl::packed_size<T>(packing)) * sizeof(T));
+  auto* const packed = reinterpret_cast<T*>(panels.get());
+  fl::pack_panels<T>(fl::Team::solo(), packing, weights.data(), packed);
   return seconds_of([&] {
-    fl::contract<float>(
+    fl::contract<float, T>(
         fl::Team::solo(), product.of,
         [&](int64_t line) { return product.rows.data() + line * shape.line; }, packed,
         product.store());
   });
 }
 
-void measure(Report& report, const Shape& shape) {
-  const double limit = fl::byte_products_rate<int32_t>();
-  const std::vector<double> bytes = of_bytes(shape), floats = of_floats(shape);
+void measure(Report& report, const Shape& shape, const std::string& type, double limit,
+             const std::vector<double>& rounds) {
   const double products = static_cast<double>(shape.lines * shape.rows * shape.columns) *
                           shape.taps * shape.run,
-               rate = 1e-9 * products / benchmarks::minimum(bytes);
-  report.raw(shape.name, "bytes", bytes);
-  report.raw(shape.name, "float32", floats);
-  std::printf("%-30s %8.3f ms, of float32 %8.3f ms; %6.1f of %6.1f GMAC/s\n", shape.name,
-              benchmarks::minimum(bytes) * 1e3, benchmarks::minimum(floats) * 1e3, rate, limit);
-  report.target(std::string(shape.name) + ": of the instruction's limit", ">=", kLeastOfLimit,
+               best = benchmarks::minimum(rounds), rate = 1e-9 * products / best;
+  report.raw(shape.name, type, rounds);
+  std::printf("%-28s %-8s %8.3f ms; %6.1f of %6.1f GMAC/s\n", shape.name, type.c_str(), best * 1e3,
+              rate, limit);
+  report.target(type + ", " + shape.name + ": of the instruction's limit", ">=", kLeastOfLimit,
                 rate / limit);
+}
+
+void measure(Report& report, const Shape& shape) {
+  measure(report, shape, "float32", benchmarks::float32_limit(), of_floats<float>(shape));
+  measure(report, shape, "bfloat16", benchmarks::bfloat16_limit(), of_floats<fl::bfloat16>(shape));
+  measure(report, shape, "bytes", benchmarks::bytes_limit(), of_bytes(shape));
 }
 
 }  // namespace
 
 int main() {
-  Report report("bytes");
+  Report report("products");
   for (const Shape& shape : {matrix("BERT 128 x 768 x 768", 128, 768, 768),
                              matrix("BERT 128 x 3072 x 768", 128, 3072, 768),
                              matrix("BERT 128 x 768 x 3072", 128, 768, 3072),
