@@ -12,6 +12,7 @@
 // text with registers that are loops.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -99,33 +100,51 @@ class MatrixUnit {
   template <class T, bool kHigh, int kHalves>
   [[gnu::noinline]] void run(const UnitTile& of, const T* first, T (*sums)[kPanel<T>]) {
     alignas(kLineBytes) char tail[kStepBytes];
+    // Copies, as instructions might write anywhere for all that compilers know.
+    const int segments = of.segments, words = of.words, whole = words / kStepWords;
+    const int64_t pitch = of.pitch, lower = upper_ * pitch;
     const char* panel = of.panel;
-    Ahead ahead(of.ahead, of.ahead_lines, int64_t{of.segments} * of.words);
+    Ahead ahead(of.ahead, of.ahead_lines, int64_t{segments} * words);
     start<T, kHigh, kHalves>(first);
-    int left = kMostSteps;
-    bool add = false, is_odd = false;
-    for (int s = 0; s < of.segments; ++s) {
+    int room = kMostSteps;
+    bool add = false;
+    for (int s = 0; s < segments; ++s) {
       const char* rows = of.rows + int64_t{of.offsets[s]} * of.offset_bytes;
-      for (int k = 0; k < of.words; k += kStepWords, rows += kLineBytes, panel += kStepBytes) {
-        if (!std::is_same_v<T, int32_t> && left-- == 0) {
+      for (int left = whole; left > 0;) {
+        const int count = std::min({left, room, kFetched});
+        ahead.pass(count * kStepWords);
+        steps<T, kHigh, kHalves>(count, rows, pitch, lower, panel);
+        rows += count * kLineBytes, panel += count * kStepBytes;
+        left -= count, room -= count;
+        if (room == 0 && (left > 0 || s + 1 < segments || words % kStepWords != 0)) {
           finish<T, kHigh, kHalves>(sums, add);
           start<T, kHigh, kHalves>(nullptr);
-          add = true;
-          left = kMostSteps - 1;
+          add = true, room = kMostSteps;
         }
-        const char* columns = panel;
-        if (of.words - k < kStepWords) columns = filled_up(panel, of.words - k, tail);
-        ahead.pass(kStepWords);
-        if (kHigh)
-          step_of_two<T, kHalves>(rows, of.pitch, columns);
-        else if (is_odd)
-          step_of_one<T, kHalves, 1>(rows, of.pitch, columns);
-        else
-          step_of_one<T, kHalves, 0>(rows, of.pitch, columns);
-        is_odd = !is_odd;
+      }
+      if (words % kStepWords != 0) {
+        const char* const columns = filled_up(panel, words % kStepWords, tail);
+        steps<T, kHigh, kHalves>(1, rows, pitch, lower, columns);
       }
     }
     finish<T, kHigh, kHalves>(sums, add);
+  }
+  // Steps between which memory ahead is fetched.
+  static constexpr int kFetched = 4;
+
+  template <class T, bool kHigh, int kHalves>
+  FLASHLIGHT_INLINE void steps(int count, const char* rows, int64_t pitch, int64_t lower,
+                               const char* panel) {
+    if constexpr (kHigh) {
+      for (; count > 0; --count, rows += kLineBytes, panel += kStepBytes)
+        step_of_two<T, kHalves>(rows, pitch, lower, panel);
+    } else {
+      for (; count > 1; count -= 2, rows += 2 * kLineBytes, panel += 2 * kStepBytes) {
+        step_of_one<T, kHalves, 0>(rows, pitch, panel);
+        step_of_one<T, kHalves, 1>(rows + kLineBytes, pitch, panel + kStepBytes);
+      }
+      if (count > 0) step_of_one<T, kHalves, 0>(rows, pitch, panel);
+    }
   }
   // As many terms as other tiles sum up before they add.
   static constexpr int kMostSteps = kTermsInARow / kStepWords;
@@ -156,7 +175,8 @@ class MatrixUnit {
   }
 
   template <class T, int kHalves>
-  FLASHLIGHT_INLINE void step_of_two(const char* rows, int64_t pitch, const char* columns) {
+  FLASHLIGHT_INLINE static void step_of_two(const char* rows, int64_t pitch, int64_t lower,
+                                            const char* columns) {
     Registers::load<kColumns>(columns, kPitch);
     Registers::load<kRows>(rows, pitch);
     Registers::multiply<T, 0, kRows, kColumns>();
@@ -164,12 +184,13 @@ class MatrixUnit {
       Registers::load<kColumns + 1>(columns + kLineBytes, kPitch);
       Registers::multiply<T, 1, kRows, kColumns + 1>();
     }
-    Registers::load<kRows + 1>(rows + upper_ * pitch, pitch);
+    Registers::load<kRows + 1>(rows + lower, pitch);
     Registers::multiply<T, 2, kRows + 1, kColumns>();
     if (kHalves == 2) Registers::multiply<T, 3, kRows + 1, kColumns + 1>();
   }
   template <class T, int kHalves, int kOdd>
-  FLASHLIGHT_INLINE void step_of_one(const char* rows, int64_t pitch, const char* columns) {
+  FLASHLIGHT_INLINE static void step_of_one(const char* rows, int64_t pitch,
+                                            const char* columns) {
     Registers::load<kColumns>(columns, kPitch);
     Registers::load<kRows + kOdd>(rows, pitch);
     Registers::multiply<T, 2 * kOdd, kRows + kOdd, kColumns>();
