@@ -52,7 +52,7 @@ class Training:
 
     def __init__(self, model, scaled=False, optimizer=None, dtype=torch.bfloat16):
         self.model = model
-        self.optimizer = (optimizer or (lambda p: torch.optim.SGD(p, 0.05, momentum=0.9)))(model.parameters())
+        self.optimizer = (optimizer or (lambda p: torch.optim.SGD(p, 0.01, momentum=0.9)))(model.parameters())
         self.scaler = torch.amp.GradScaler("cpu", init_scale=256.0, growth_interval=5, enabled=scaled)
         self.dtype = dtype
 
@@ -93,7 +93,12 @@ class AutocastTest(unittest.TestCase):
         capture, batch = captured(training)
         eager = Training(seeded(make), **options)
         captured(eager)
-        self.assertTrue(torch.equal(capture(*batch), eager.step(*batch)))
+        # A look that finds another way than the first run took is followed by others; one that finds a difference
+        # makes the next call say which.
+        for _ in range(4):
+            self.assertTrue(torch.equal(capture(*batch), eager.step(*batch)))
+            if capture.trust != "seen once":
+                break
         self.assertEqual(capture.trust, "confirmed")
         return training, capture, eager
 
