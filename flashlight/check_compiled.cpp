@@ -86,7 +86,7 @@ Graph with_results(const Graph& graph, const LazyTensors& further) {
   return Graph(std::move(parts));
 }
 
-// The operands that a product multiplies; none for other operations.
+// The operands that a product, or attention, multiplies; none for other operations.
 std::vector<size_t> factors_of(const Node& node) {
   const std::string_view name = node.op().base_name();
   for (const std::string_view one :
@@ -95,14 +95,15 @@ std::vector<size_t> factors_of(const Node& node) {
     if (name == one) return {0, 1};
   for (const std::string_view one : {"addmm", "baddbmm", "addbmm", "addmv"})
     if (name == one) return {1, 2};
+  if (name.find("scaled_dot_product") != std::string_view::npos) return {0, 1, 2};
   return {};
 }
 
-// The graph with both factors of this product rounded to `dtype`.
-Graph with_rounded(const Graph& graph, const Node& product, DType dtype) {
+// The graph with all factors of these products rounded to `dtype`.
+Graph with_rounded(const Graph& graph, const std::vector<const Node*>& products, DType dtype) {
   return composit::rebuild(graph, [&](const Node& node, const LazyTensors& operands) {
     std::optional<composit::Replacement> replacement;
-    if (&node != &product) return replacement;
+    if (std::count(products.begin(), products.end(), &node) == 0) return replacement;
     LazyTensors rounded = operands;
     for (const size_t factor : factors_of(node))
       rounded[factor] =
@@ -224,17 +225,20 @@ class CompiledChecker {
     if (is_lowered(value)) ++report_.lowered;
   }
 
-  // The product among the nodes of a kernel.
-  const Node* product_of(const WrittenValue& value) const {
+  // The products among the nodes of a kernel: one, or those of attention.
+  std::vector<const Node*> products_of(const WrittenValue& value) const {
+    std::vector<const Node*> products;
     for (const size_t number : value.nodes)
-      if (!factors_of(*graph_.nodes()[number]).empty()) return graph_.nodes()[number].get();
-    return nullptr;
+      if (!factors_of(*graph_.nodes()[number]).empty())
+        products.push_back(graph_.nodes()[number].get());
+    return products;
   }
   bool is_lowered(const WrittenValue& value) const {
     if (!value.product) return false;
-    const Node* const product = product_of(value);
-    const DType dtype = product != nullptr ? product->operands()[factors_of(*product)[0]].dtype()
-                                           : graph_.nodes()[value.node]->outputs()[0].dtype;
+    const std::vector<const Node*> products = products_of(value);
+    const DType dtype = products.empty()
+                            ? graph_.nodes()[value.node]->outputs()[0].dtype
+                            : products[0]->operands()[factors_of(*products[0])[0]].dtype();
     return composit::item_size(*value.product) < composit::item_size(dtype);
   }
 
@@ -345,14 +349,14 @@ class CompiledChecker {
   }
 
   void measure_alone(CheckedValue& value, const WrittenValue& written, const Tensors& exact) {
-    const Node* const product = product_of(written);
-    if (product == nullptr) {
+    const std::vector<const Node*> products = products_of(written);
+    if (products.empty()) {
       report_.notes.push_back("what " + value.name + " costs alone is not known: it is within " +
                               value.place);
       return;
     }
     const Tensors rounded =
-        run_exact(with_rounded(graph_, *product, *written.product), /*halves=*/false);
+        run_exact(with_rounded(graph_, products, *written.product), /*halves=*/false);
     ErrorOfValue worst;
     for (size_t i = 0; i < exact.size(); ++i) {
       if (!is_compared(graph_.outputs()[i])) continue;

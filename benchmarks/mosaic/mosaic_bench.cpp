@@ -3,7 +3,7 @@
 //   bench_mosaic --serve CAPTURE THREADS [PRODUCTS]  compiles a saved capture, products of float32
 //                                           as the option says, and does as serve.h says
 //   bench_mosaic --machine THREADS          an answer for each line: what the machine can do now
-//   bench_mosaic --kernels CAPTURE THREADS  the time of each kernel, and what the machine can do
+//   bench_mosaic --kernels CAPTURE THREADS [PRODUCTS]  the time of each kernel, and what the machine can do
 //   bench_mosaic --memory CAPTURE           bytes of a model that was compiled and called, when its
 //                                           capture is released
 #include <malloc.h>
@@ -225,13 +225,13 @@ nlohmann::json json_of(const benchmarks::Machine& machine) {
 }
 
 // Each kernel's least time in several calls: it is free of what interrupts a single call.
-void measure_kernels(const std::string& folder, int threads) {
+void measure_kernels(const std::string& folder, int threads, const std::string& products) {
   constexpr int kCalls = 15;
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
   const Compiled compiled = flashlight::mosaic::backend()
                                 .compile(capture.graph, {.name = "model",
-                                                         .options = {{"threads", threads}},
+                                                         .options = {{"threads", threads}, {"products", products}},
                                                          .may_prepare = true,
                                                          .may_update = true})
                                 ->prepare(values.weights);
@@ -268,7 +268,8 @@ int main(int argc, char** argv) {
   try {
     if (command == "--serve" && (argc == 4 || argc == 5))
       return serve_capture(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "float32"), 0;
-    if (command == "--kernels" && argc == 4) return measure_kernels(argv[2], std::atoi(argv[3])), 0;
+    if (command == "--kernels" && (argc == 4 || argc == 5))
+      return measure_kernels(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "float32"), 0;
     if (command == "--memory" && argc == 3) return measure_memory(argv[2]), 0;
     if (command == "--machine" && argc == 3) return serve_machine(std::atoi(argv[2])), 0;
   } catch (const composit::UserError& error) {
@@ -277,9 +278,7 @@ int main(int argc, char** argv) {
   }
   std::fputs(
       "usage: bench_mosaic --serve CAPTURE THREADS [PRODUCTS] | --machine THREADS | --kernels "
-      "CAPTURE THREADS "
-      "| "
-      "--memory CAPTURE\n",
+      "CAPTURE THREADS [PRODUCTS] | --memory CAPTURE\n",
       stderr);
   return 2;
 }

@@ -18,10 +18,10 @@ struct Mosaic {
   bool winograd = true;
   // Allows Strassen's algorithm for products of matrices. Rounding errors differ as well.
   bool strassen = true;
-  // What products of float32 are computed of: "float32", or "bfloat16", to which both sides are
-  // rounded and whose sums are float32. On processors with an instruction for that (AVX512_BF16),
-  // products take about half the time. `check` tells the errors; `choices` decide for single
-  // layers ("linear_3: float32").
+  // What products of float32, attention included, are computed of: "float32", or "bfloat16", to
+  // which both sides are rounded and whose sums are float32. On processors with an instruction for
+  // that (AVX512_BF16), products take about half the time; with a unit for matrices (AMX), a third
+  // or less. `check` tells the errors; `choices` decide for single layers ("linear_3: float32").
   std::string products = "float32";
   // Packs parameters and buffers at the first call, and again when LibTorch's counters show that
   // one was written since. LibTorch does not count writes through `data_ptr()` and `.data`. Each

@@ -108,7 +108,9 @@ class Planner {
         refuse_choice(plan_, value, "is no result of a convolution");
       if (choice.strassen && !is_written_by(is_product))
         refuse_choice(plan_, value, "is no result of a product");
-      if (choice.product && !is_written_by(is_product))
+      if (choice.product && !is_written_by([&](const Kernel& kernel) {
+            return is_product(kernel) || attention_data(kernel) != nullptr;
+          }))
         refuse_choice(plan_, value, "is no result of a product");
       if ((choice.new_loops || choice.one_thread) && !is_written_by(is_loops))
         refuse_choice(plan_, value, "is not written by a kernel of loops");
@@ -140,6 +142,21 @@ class Planner {
 
   // ---- kernels ----------------------------------------------------------------------------------
 
+  // Both of its products are of bfloat16, if products of float32 are to be.
+  void round_attention(Attention& attention) const {
+    const std::optional<composit::DType> choice = choice_of(plan_, attention.result).product;
+    const bool can_be = attention.scores.accumulator == composit::DType::float32 &&
+                        attention.scores.has_one_dtype() &&
+                        attention.scores.extent(attention.scores.terms[0]) % 2 == 0;
+    if (choice == composit::DType::bfloat16 && !can_be)
+      refuse_choice(plan_, attention.result,
+                    "cannot be attention by products of bfloat16: it is none of float32 with an even "
+                    "number of elements in a key");
+    if (!can_be || choice.value_or(options_.products) != composit::DType::bfloat16) return;
+    for (Product* product : {&attention.scores, &attention.results})
+      product->operand = product->weight = composit::DType::bfloat16;
+  }
+
   void make_kernels(const std::function<bool(ValueId)>& is_frozen) {
     Table<StepId, std::optional<Product>> products = all_products(is_frozen);
     std::map<StepId, Attention> attentions;  // by their last step
@@ -149,6 +166,7 @@ class Planner {
             return is_chosen(step, [](const Choice& of) { return of.fuse == false; });
           }))
         continue;
+      round_attention(one);
       taken.insert(one.steps.begin(), one.steps.end());
       attentions.emplace(one.steps.back(), std::move(one));
     }

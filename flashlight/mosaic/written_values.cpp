@@ -6,6 +6,7 @@
 #include "composit/ir/transform.h"
 #include "flashlight/mosaic/buffers.h"
 #include "flashlight/mosaic/describe.h"
+#include "flashlight/mosaic/kernels/attention.h"
 #include "flashlight/mosaic/kernels/form.h"
 #include "flashlight/mosaic/kernels/product.h"
 
@@ -49,6 +50,7 @@ std::vector<size_t> nodes_of(const loops::Step& step) {
 void add_values(const Plan& plan, const Kernel& kernel, const std::vector<std::string>& names,
                 std::vector<WrittenValue>& values) {
   const ProductData* const product = product_data(kernel);
+  const AttentionData* const attention = attention_data(kernel);
   for (const ValueId value : written(plan, kernel))
     for (const StepId id : kernel.steps) {
       const loops::Step& step = plan.routine.steps[id];
@@ -58,6 +60,12 @@ void add_values(const Plan& plan, const Kernel& kernel, const std::vector<std::s
       if (!node) continue;
       WrittenValue one{.name = names[value], .node = *node, .nodes = nodes_of(step)};
       if (product != nullptr) one.product = product->product.operand;
+      if (attention != nullptr) {
+        one.product = attention->attention.scores.operand;
+        for (const StepId other : kernel.steps)
+          for (const size_t number : nodes_of(plan.routine.steps[other]))
+            add_once(one.nodes, number);
+      }
       values.push_back(std::move(one));
       break;
     }

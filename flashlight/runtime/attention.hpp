@@ -23,6 +23,9 @@
 // for that; weights are rounded as the program rounds them. A unit for matrices (matrix_unit.hpp)
 // reads the pairs of an element one after the other, and keys in whole steps, to which they are
 // copied where they have other widths. Otherwise keys and values are widened block by block.
+//
+// Operand is what queries, keys, values and weights are rounded to before they are multiplied:
+// bfloat16 of floats, where an instruction multiplies those.
 #pragma once
 
 #include <algorithm>
@@ -67,21 +70,22 @@ FLASHLIGHT_INLINE Vector larger(Vector x, Vector y) {
 
 // The keys and values of a block of them, as tiles read them, and weights as tiles read those:
 // where they lie if they are of type T.
-template <class T, class Element>
+template <class T, class Element, class Operand>
 class KeyBlock {
  public:
-  using Word = WordOf<T, Element, Element>;
-  static constexpr bool kLie = std::is_same_v<T, Element>;
+  using Word = WordOf<T, Operand, Operand>;
   static constexpr bool kPairs = !std::is_same_v<T, Word>;
+  static constexpr bool kRounds = kPairs && !std::is_same_v<Element, Operand>;
+  static constexpr bool kLie = std::is_same_v<T, Element> && !kPairs;
   // The type of the panels of queries and weights.
-  using Packed = std::conditional_t<kPairs, Element, T>;
+  using Packed = std::conditional_t<kPairs, Operand, T>;
 
   KeyBlock(const Attention<T>& of, T* memory)
       : of_(of),
         memory_(memory),
         weights_(memory),
         by_unit_(kPairs && MatrixUnit::is_useful(of.keys)),
-        copies_(by_unit_ && of.width % (2 * kStepWords) != 0) {
+        copies_(kRounds || (by_unit_ && of.width % (2 * kStepWords) != 0)) {
     if constexpr (kPairs) weights_ += kMost * of.value_width;
   }
   // In elements of T.
@@ -97,20 +101,17 @@ class KeyBlock {
   void multiply_keys(const Element* k, int64_t begin, int rows, int vectors, const Packed* queries,
                      T (*scores)[kPanel<T>]) {
     const int32_t offset = 0;
-    if (by_unit_) {
-      const auto* const from = copies_ ? reinterpret_cast<const char*>(memory_)
-                                       : reinterpret_cast<const char*>(k);
-      const int64_t pitch = copies_ ? whole_steps(of_.width / 2) * kWordBytes
-                                    : of_.key_stride * int64_t{sizeof(Element)};
-      multiply_by_unit(rows, vectors, from + begin * pitch, pitch, of_.width / 2, queries, scores);
-      return;
-    }
-    constexpr int kTerms = kPairs ? kGroup<Element> : 1;
+    constexpr int kTerms = kPairs ? 2 : 1;
     const Terms terms = {&offset, 1, static_cast<int>(of_.width / kTerms)};
     if constexpr (kLie || kPairs) {
-      const auto* const from = reinterpret_cast<const Word*>(k + begin * of_.key_stride);
+      const auto* const from = copies_ ? reinterpret_cast<const Word*>(memory_)
+                                       : reinterpret_cast<const Word*>(k);
+      const int64_t pitch = copies_ ? whole_steps(of_.width / 2) : of_.key_stride / kTerms;
+      if (by_unit_)
+        return multiply_by_unit(rows, vectors, from + begin * pitch, pitch, terms.run, queries,
+                                scores);
       multiply_tile(rows, vectors,
-                    Tile<T, Packed, Word>{from, of_.key_stride / kTerms, terms, queries}, scores);
+                    Tile<T, Packed, Word>{from + begin * pitch, pitch, terms, queries}, scores);
     } else {
       multiply_tile(rows, vectors,
                     Tile<T>{memory_ + begin * of_.width, of_.width, terms, queries}, scores);
@@ -121,8 +122,8 @@ class KeyBlock {
       if (copies_) {
         const int64_t words = of_.width / 2, pitch = whole_steps(words);
         for (int64_t i = 0; i < keys; ++i) {
-          std::memcpy(memory_ + i * pitch, k + i * of_.key_stride,
-                      static_cast<std::size_t>(words * kWordBytes));
+          convert<Operand>(k + i * of_.key_stride, 1, of_.width,
+                           reinterpret_cast<Operand*>(memory_ + i * pitch));
           std::fill(memory_ + i * pitch + words, memory_ + (i + 1) * pitch, T(0));
         }
       }
@@ -136,7 +137,7 @@ class KeyBlock {
       if (by_unit_) return turn_values(v, keys);
       for (int64_t i = 0; i < keys; i += 2)
         join(v + i * of_.value_stride, i + 1 < keys ? of_.value_stride : 0,
-             reinterpret_cast<Element*>(memory_ + i / 2 * of_.value_width));
+             reinterpret_cast<Operand*>(memory_ + i / 2 * of_.value_width));
     } else if constexpr (!kLie) {
       for (int64_t i = 0; i < keys; ++i)
         widen(v + i * of_.value_stride, 1, of_.value_width, memory_ + i * of_.value_width);
@@ -154,17 +155,16 @@ class KeyBlock {
                        const T (*weights)[kPanel<T>], T (*results)[kPanel<T>]) {
     const int32_t offset = 0;
     if (by_unit_) {
-      const int64_t pairs = (keys + 1) / 2, pitch = whole_steps(pairs) * kWordBytes;
-      multiply_by_unit(rows, vectors, reinterpret_cast<const char*>(memory_) + begin * pitch, pitch,
-                       pairs, weights_, results);
-      return;
+      const int64_t pairs = (keys + 1) / 2, pitch = whole_steps(pairs);
+      return multiply_by_unit(rows, vectors, memory_ + begin * pitch, pitch, pairs, weights_,
+                              results);
     }
     const auto terms = [&](int64_t count, int64_t step) {
       return Terms{&offset, 1, static_cast<int>(count), static_cast<int>(step)};
     };
     if constexpr (kPairs) {
       const auto* const from = reinterpret_cast<const Word*>(memory_) + begin;
-      const auto* const packed = reinterpret_cast<const Element*>(weights_);
+      const auto* const packed = reinterpret_cast<const Operand*>(weights_);
       multiply_tile(rows, vectors,
                     Tile<T, Packed, Word>{from, 1, terms((keys + 1) / 2, of_.value_width), packed},
                     results);
@@ -176,9 +176,20 @@ class KeyBlock {
                     Tile<T>{memory_ + begin, 1, terms(keys, of_.value_width), weights[0]}, results);
     }
   }
+  // So many queries as tiles read them: as they lie, or rounded, side by side in memory that keys
+  // take later.
+  const void* rounded(const Element* q, [[maybe_unused]] int64_t count) const {
+    if constexpr (kRounds) {
+      auto* const to = reinterpret_cast<Operand*>(memory_);
+      for (int64_t i = 0; i < count; ++i)
+        convert<Operand>(q + i * of_.query_stride, 1, of_.width, to + i * of_.width);
+      return memory_;
+    }
+    return q;
+  }
   // So many rows of results that lie `pitch` apart in memory of the thread's.
   void store_results(const T* from, int64_t pitch, int64_t count, Element* result) const {
-    if constexpr (kLie) {
+    if constexpr (std::is_same_v<T, Element>) {
       transpose(from, pitch, of_.value_width, count, result, of_.result_stride);
     } else {
       transpose(from, pitch, of_.value_width, count, memory_, of_.value_width);
@@ -194,17 +205,18 @@ class KeyBlock {
   }
   // Pairs of keys in a block, in whole steps: as many as results have rows, at least.
   static constexpr int64_t kMost = std::max<int64_t>(whole_steps(kMostKeys / 2 + 1), kPanel<T>);
-  static constexpr int64_t kWordBytes = 4;
 
+  // `pitch` in words.
   void multiply_by_unit([[maybe_unused]] int rows, [[maybe_unused]] int vectors,
-                        [[maybe_unused]] const char* from, [[maybe_unused]] int64_t pitch,
+                        [[maybe_unused]] const void* from, [[maybe_unused]] int64_t pitch,
                         [[maybe_unused]] int64_t words, [[maybe_unused]] const void* panel,
                         [[maybe_unused]] T (*sums)[kPanel<T>]) {
 #if FLASHLIGHT_HAS_MATRIX_UNIT
     const int32_t offset = 0;
     if constexpr (kPairs)
       unit_.template multiply<T>(rows, vectors,
-                                 {from, pitch, &offset, 1, 1, static_cast<int>(words),
+                                 {static_cast<const char*>(from), pitch * int64_t{sizeof(Word)},
+                                  &offset, 1, 1, static_cast<int>(words),
                                   static_cast<const char*>(panel)},
                                  nullptr, sums);
 #endif
@@ -215,27 +227,27 @@ class KeyBlock {
     const int64_t pairs = (keys + 1) / 2, pitch = whole_steps(pairs);
     auto* const to = reinterpret_cast<uint32_t*>(memory_);
     for (int64_t j = 0; j < of_.value_width; ++j)
-      std::memset(to + j * pitch, 0, static_cast<std::size_t>(pitch * kWordBytes));
+      std::memset(to + j * pitch, 0, static_cast<std::size_t>(pitch) * sizeof *to);
     int64_t first = 0;
     if (turn_pairs(v, of_.value_stride, keys / 2 * 2, of_.value_width, to, pitch))
       first = keys / 2 * 2;
     for (int64_t i = first; i < keys; ++i)
       for (int64_t j = 0; j < of_.value_width; ++j)
-        to[j * pitch + i / 2] |= uint32_t{v[i * of_.value_stride + j].bits} << (i % 2 * 16);
+        to[j * pitch + i / 2] |= uint32_t{Operand(v[i * of_.value_stride + j]).bits} << (i % 2 * 16);
   }
 
   // Elements of two values side by side. Without a second one (`to_next` is 0), that one is zeros.
-  void join(const Element* from, int64_t to_next, Element* to) const {
+  void join(const Element* from, int64_t to_next, Operand* to) const {
     constexpr int64_t kLanes = Vectors<uint32_t>::kLanes;
     int64_t j = 0;
     for (; j + kLanes <= of_.value_width; j += kLanes) {
-      Vector<uint32_t> pair = load_bits(from + j);
-      if (to_next != 0) pair |= load_bits(from + j + to_next) << 16;
+      Vector<uint32_t> pair = bfloat16_bits(from + j);
+      if (to_next != 0) pair |= bfloat16_bits(from + j + to_next) << 16;
       std::memcpy(static_cast<void*>(to + 2 * j), &pair, sizeof pair);
     }
     for (; j < of_.value_width; ++j) {
-      to[2 * j].bits = from[j].bits;
-      to[2 * j + 1].bits = to_next != 0 ? from[j + to_next].bits : uint16_t{0};
+      to[2 * j] = Operand(from[j]);
+      to[2 * j + 1] = to_next != 0 ? Operand(from[j + to_next]) : Operand();
     }
   }
   // Rounded to nearest, ties to even.
@@ -260,9 +272,9 @@ class KeyBlock {
 };
 
 // A block of queries. Their scores are in units of log(2), so that weights are powers of two.
-template <class T, class Element>
+template <class T, class Element, class Operand>
 class QueryBlock {
-  using Keys = KeyBlock<T, Element>;
+  using Keys = KeyBlock<T, Element, Operand>;
   using Packed = typename Keys::Packed;
 
  public:
@@ -302,8 +314,11 @@ class QueryBlock {
   void start(const Element* q) {
     if (count_ < kVectors * kLanes) std::fill(queries_, queries_ + of_.width * kPanel<T>, T(0));
     if constexpr (Keys::kPairs) {  // the scores are scaled
-      transpose(reinterpret_cast<const uint32_t*>(q), of_.query_stride / kGroup<Element>, count_,
-                of_.width / kGroup<Element>, reinterpret_cast<uint32_t*>(queries_), kPanel<T>);
+      int64_t pitch = of_.query_stride / 2;
+      const auto* from = reinterpret_cast<const uint32_t*>(keys_.rounded(q, count_));
+      if (Keys::kRounds) pitch = of_.width / 2;
+      transpose(from, pitch, count_, of_.width / 2, reinterpret_cast<uint32_t*>(queries_),
+                kPanel<T>);
     } else {
       if constexpr (Keys::kLie) {
         transpose(q, of_.query_stride, count_, of_.width, queries_, kPanel<T>);
@@ -353,10 +368,31 @@ class QueryBlock {
         std::fill_n(scores_[key - keys.begin], std::min(key - first_, count_),
                     -std::numeric_limits<T>::infinity());
     } else if constexpr (!std::is_same_v<Bias, NoBias>) {
-      for (int64_t key = keys.begin; key < keys.end; ++key)
-        for (int64_t query = 0; query < count_; ++query)
-          scores_[key - keys.begin][query] +=
-              static_cast<T>(bias(first_ + query, key)) * static_cast<T>(kLog2OfE);
+      for (int64_t key = keys.begin; key < keys.end; key += kLanes)
+        for (int64_t query = 0; query < count_; query += kLanes)
+          add_bias({key, std::min(key + kLanes, keys.end)},
+                   {query, std::min(query + kLanes, count_)}, scores_ + (key - keys.begin), bias);
+    }
+  }
+  // A square of them: computed along keys, as masks mostly lie, and turned.
+  template <class Bias>
+  void add_bias(Part keys, Part queries, T (*scores)[kPanel<T>], const Bias& bias) const {
+    alignas(kVectorBytes) T along_keys[kLanes][kLanes], along_queries[kLanes][kLanes];
+    if (keys.size() < kLanes || queries.size() < kLanes)
+      std::fill_n(along_keys[0], kLanes * kLanes, T(0));
+    for (int64_t query = queries.begin; query < queries.end; ++query) {
+      T* const to = along_keys[query - queries.begin];
+      const int64_t row = first_ + query;
+      if (keys.size() == kLanes) {
+        for (int64_t j = 0; j < kLanes; ++j) to[j] = static_cast<T>(bias(row, keys.begin + j));
+      } else {
+        for (int64_t j = 0; j < keys.size(); ++j) to[j] = static_cast<T>(bias(row, keys.begin + j));
+      }
+    }
+    transpose_square(along_keys[0], kLanes, along_queries[0], kLanes);
+    for (int64_t j = 0; j < keys.size(); ++j) {
+      T* const to = scores[j] + queries.begin;
+      store<T>(load(to) + load(along_queries[j]) * static_cast<T>(kLog2OfE), to);
     }
   }
 
@@ -437,7 +473,7 @@ class QueryBlock {
 
 // The results of the queries from `first_query` up to `last_query`. Of 16-bit floats, `width` and
 // the strides of queries and keys are even where Words has groups of them.
-template <class T, class Element = T, class Bias = NoBias>
+template <class T, class Element = T, class Operand = Element, class Bias = NoBias>
 void attend(const Attention<T>& of, const Element* q, const Element* k, const Element* v,
             Element* result, int64_t first_query, int64_t last_query, const Bias& bias = Bias()) {
   if constexpr (!std::is_same_v<Bias, Causal>) {
@@ -458,7 +494,7 @@ void attend(const Attention<T>& of, const Element* q, const Element* k, const El
       return;
     }
   }
-  using Block = detail::QueryBlock<T, Element>;
+  using Block = detail::QueryBlock<T, Element, Operand>;
   Block block(of, detail::aligned_scratch<T, 8>(Block::memory(of)));
   for (int64_t first = first_query; first < last_query; first += kPanel<T>) {
     const int64_t count = std::min<int64_t>(kPanel<T>, last_query - first);
@@ -478,7 +514,7 @@ struct Heads {
 
 // `count` attentions: of the number n, heads(n) says where, and bias(n) gives what `attend` takes.
 // The threads share (n, block of queries). Nobody waits.
-template <class T, class Element = T, class Place, class Bias>
+template <class T, class Element = T, class Operand = Element, class Place, class Bias>
 void attend_all(const Team& team, const Attention<T>& of, int64_t count, const Place& heads,
                 const Bias& bias) {
   const int64_t blocks = (of.queries + kPanel<T> - 1) / kPanel<T>;
@@ -487,8 +523,10 @@ void attend_all(const Team& team, const Attention<T>& of, int64_t count, const P
     const int64_t number = i / blocks;
     next = std::min(mine.end, (number + 1) * blocks);
     const Heads<Element> at = heads(number);
-    attend(of, at.queries, at.keys, at.values, at.results, i % blocks * kPanel<T>,
-           std::min(of.queries, (next - number * blocks) * kPanel<T>), bias(number));
+    attend<T, Element, Operand>(of, at.queries, at.keys, at.values, at.results,
+                                i % blocks * kPanel<T>,
+                                std::min(of.queries, (next - number * blocks) * kPanel<T>),
+                                bias(number));
   }
 }
 

@@ -1,7 +1,7 @@
 // A program of several translation units instantiates these templates in one of them, since that
 // takes a while. That unit says FLASHLIGHT_TILES(float) and, if it needs them,
 // FLASHLIGHT_STRASSEN(float), FLASHLIGHT_WINOGRAD(4, float, float), FLASHLIGHT_DEPTHWISE(float) and
-// FLASHLIGHT_ATTENTION(float, float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
+// FLASHLIGHT_ATTENTION(float, float, float), or for 16-bit floats FLASHLIGHT_PANELS_OF(float, fl::bfloat16) and
 // FLASHLIGHT_TILES_OF(float, fl::bfloat16, fl::bfloat16), for weights of integers
 // FLASHLIGHT_COMPRESSED_PANELS(4, fl::float16, false) and FLASHLIGHT_COMPRESSED_TILES(float, float),
 // for bytes FLASHLIGHT_BYTES(int32_t). All others define FLASHLIGHT_TILES_ELSEWHERE before they
@@ -62,9 +62,10 @@
   KIND template void fl::contract_depthwise<T>(const Team&, const Contraction<T>&, BaseOf<T>, \
                                                const T*, FinishOf<T>)
 
-#define FLASHLIGHT_DECLARE_ATTENTION(KIND, T, E)                                      \
-  KIND template void fl::attend<T, E, fl::NoBias>(const Attention<T>&, const E*, const E*, \
-                                                  const E*, E*, int64_t, int64_t, const NoBias&)
+// Of elements of type E, which are rounded to O.
+#define FLASHLIGHT_DECLARE_ATTENTION(KIND, T, E, O)                                           \
+  KIND template void fl::attend<T, E, O, fl::NoBias>(const Attention<T>&, const E*, const E*, \
+                                                     const E*, E*, int64_t, int64_t, const NoBias&)
 
 // Products of bytes, summed in T.
 #define FLASHLIGHT_DECLARE_BYTES(KIND, T)                                                          \
@@ -107,10 +108,11 @@ FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, float, fl::bfloat16);
 FLASHLIGHT_DECLARE_WINOGRAD(extern, 4, double, double);
 FLASHLIGHT_DECLARE_DEPTHWISE(extern, float);
 FLASHLIGHT_DECLARE_DEPTHWISE(extern, double);
-FLASHLIGHT_DECLARE_ATTENTION(extern, float, float);
-FLASHLIGHT_DECLARE_ATTENTION(extern, double, double);
-FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::float16);
-FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::bfloat16);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float, float, float);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float, float, fl::bfloat16);
+FLASHLIGHT_DECLARE_ATTENTION(extern, double, double, double);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::float16, fl::float16);
+FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::bfloat16, fl::bfloat16);
 #endif
 
 #define FLASHLIGHT_TILES(T) FLASHLIGHT_DECLARE_TILES(, T)
@@ -123,4 +125,4 @@ FLASHLIGHT_DECLARE_ATTENTION(extern, float, fl::bfloat16);
 #define FLASHLIGHT_STRASSEN(T) FLASHLIGHT_DECLARE_STRASSEN(, T)
 #define FLASHLIGHT_WINOGRAD(OUT, T, E) FLASHLIGHT_DECLARE_WINOGRAD(, OUT, T, E)
 #define FLASHLIGHT_DEPTHWISE(T) FLASHLIGHT_DECLARE_DEPTHWISE(, T)
-#define FLASHLIGHT_ATTENTION(T, E) FLASHLIGHT_DECLARE_ATTENTION(, T, E)
+#define FLASHLIGHT_ATTENTION(T, E, O) FLASHLIGHT_DECLARE_ATTENTION(, T, E, O)

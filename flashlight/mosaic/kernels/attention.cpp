@@ -21,6 +21,7 @@ class AttentionWriter {
     dtype_ = attention.scores.accumulator;
     type_ = text::type_name(dtype_);
     element_ = text::type_name(attention.scores.element);
+    operand_ = text::type_name(attention.scores.operand);
     flat_.reserve({"team", "of", "b", "i", "j"});
   }
 
@@ -73,8 +74,11 @@ class AttentionWriter {
                             flat_.address(scores.right, scores.right_at, scores.batch) + ", " +
                             value + ", " + result + "}");
     const std::string head = scores.batch.empty() ? "int64_t" : "int64_t b";
+    std::string types = type_;
+    if (element_ != type_ || operand_ != element_) types += ", " + element_;
+    if (operand_ != element_) types += ", " + operand_;
     code += text::call(
-        {.function = "fl::attend_all<" + type_ + (element_ == type_ ? ">" : ", " + element_ + ">"),
+        {.function = "fl::attend_all<" + types + ">",
          .arguments = {"team", "of", text::open_number(heads),
                        text::Lambda{"[&](" + head + ") -> fl::Heads<" + element_ + ">", true,
                                     place},
@@ -102,7 +106,8 @@ class AttentionWriter {
   const Attention& attention_;
   FlatWriter flat_;
   composit::DType dtype_;  // of scores and sums
-  std::string type_, element_;
+  // Types of scores, of what is read, and of what that is rounded to.
+  std::string type_, element_, operand_;
 };
 
 const Attention& attention_of(const Kernel& kernel) {
@@ -121,10 +126,13 @@ struct AttentionForm {
 
   static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names&) {
     const Product &scores = attention_of(kernel).scores, &results = attention_of(kernel).results;
+    const std::string rounded = scores.operand == scores.element
+                                    ? ""
+                                    : ", multiplied as " + std::string(composit::name(scores.operand));
     return fmt::format(
-        "{} heads x {} queries (threads), in blocks of keys: {} keys, {} wide, values {} wide",
+        "{} heads x {} queries (threads), in blocks of keys: {} keys, {} wide, values {} wide{}",
         scores.size(scores.batch), scores.extent(scores.rows[0]), scores.extent(*scores.columns),
-        scores.extent(scores.terms[0]), results.extent(*results.columns));
+        scores.extent(scores.terms[0]), results.extent(*results.columns), rounded);
   }
 
   static int64_t operations(const Kernel& kernel) {
@@ -139,7 +147,7 @@ struct AttentionForm {
   static void add_units(const Plan&, const Kernel& kernel, Units& units) {
     const Product& scores = attention_of(kernel).scores;
     if (!scores.has_one_dtype()) add_tiles(scores, units);
-    add_form(scores, "FLASHLIGHT_ATTENTION({0}, {1});\n", units);
+    add_form(scores, "FLASHLIGHT_ATTENTION({0}, {1}, {2});\n", units);
   }
 };
 
@@ -153,6 +161,10 @@ const KernelForm kAttention = {.name = "attention",
                                .flops = AttentionForm::flops,
                                .product_operations = AttentionForm::operations,
                                .add_units = AttentionForm::add_units};
+
+const AttentionData* attention_data(const Kernel& kernel) {
+  return dynamic_cast<const AttentionData*>(kernel.data.get());
+}
 
 Kernel attention_kernel(Attention attention) {
   const Product& scores = attention.scores;

@@ -13,4 +13,7 @@ struct AttentionData : KernelData {
 
 Kernel attention_kernel(Attention attention);
 
+// The data of a kernel that is attention; nullptr for others.
+const AttentionData* attention_data(const Kernel& kernel);
+
 }  // namespace flashlight::mosaic

@@ -57,7 +57,8 @@ std::string panel_extents(const Product& product);
 // The type of its sums, as C++.
 std::string sum_type(const Product& product);
 // Tiles for its types; and what a form builds on tiles of its sums' type:
-// "FLASHLIGHT_WINOGRAD(2, {0}, {1});\n", {0} being that type, {1} the one of what it reads by rows.
+// "FLASHLIGHT_WINOGRAD(2, {0}, {1});\n", {0} being that type, {1} the one of what it reads by rows,
+// {2} the one that this is rounded to.
 void add_tiles(const Product& product, Units& units);
 void add_form(const Product& product, const char* statements, Units& units);
 inline constexpr const char* kWinogradStatements =

@@ -70,7 +70,7 @@ double bias_of(const Bias& bias, int64_t query, int64_t key) {
 }
 
 // Several heads side by side, queries from first to last, all arrays with rows of their own length.
-template <class T, class Element = T>
+template <class T, class Element = T, class Operand = Element>
 struct Case {
   fl::Attention<T> of;
   int64_t heads;
@@ -122,7 +122,7 @@ struct Case {
   void expect_right(const Bias& bias, int threads, double times = 4) const {
     Guarded<Element> y(of.queries, heads * of.value_width);
     fl::run_team(threads, [&](const fl::Team& team) {
-      fl::attend_all<T, Element>(
+      fl::attend_all<T, Element, Operand>(
           team, of, heads,
           [&](int64_t head) -> fl::Heads<Element> {
             return {q.data() + head * of.width, k.data() + head * of.width,
@@ -137,7 +137,7 @@ struct Case {
       return all[static_cast<size_t>(query * heads + i / of.value_width)]
                 [static_cast<size_t>(i % of.value_width)];
     };
-    EXPECT_EQ(y.differences(element, times), "")
+    EXPECT_EQ(y.differences(element, times, sizeof(Operand)), "")
         << of.queries << " x " << of.keys << " x " << of.width << " -> " << of.value_width;
   }
 };
@@ -167,7 +167,7 @@ TEST_F(RuntimeAttention, HasEverySize) {
 }
 
 // The same of 16-bit floats, whose weights may be rounded as well.
-template <class Half>
+template <class Half, class Operand = Half>
 void expect_every_size_of() {
   const int64_t widths[][2] = {{64, 64}, {40, 8}, {4, 5}, {2, 1}, {18, 33}};
   const auto bias = [](int64_t query, int64_t key) {
@@ -176,7 +176,7 @@ void expect_every_size_of() {
   for (const int64_t queries : {1, 4, 5, 7, 8, 16, 17, 33, 70})
     for (const int64_t keys : {1, 2, 77, 141, 300})
       for (const auto& [width, value_width] : widths) {
-        const Case<float, Half> one(2, queries, keys, width, value_width, 0.3);
+        const Case<float, Half, Operand> one(2, queries, keys, width, value_width, 0.3);
         one.expect_right(fl::NoBias(), keys == 77 ? 3 : 1, 1);
         one.expect_right(fl::Causal(), 1, 1);
         if (keys > 2) one.expect_right(bias, 1, 1);
@@ -186,6 +186,7 @@ TEST_F(RuntimeAttention, HasEverySizeOf16Bits) {
   expect_every_size_of<fl::bfloat16>();
   expect_every_size_of<fl::float16>();
 }
+TEST_F(RuntimeAttention, RoundsNumbers) { expect_every_size_of<float, fl::bfloat16>(); }
 TEST_F(RuntimeAttention, CarriesNaNOf16Bits) {
   Case<float, fl::bfloat16> one(1, 40, 201, 8, 20, 0.5);
   one.q[static_cast<size_t>(7 * one.of.query_stride + 3)] = NAN;

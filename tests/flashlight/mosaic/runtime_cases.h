@@ -83,10 +83,10 @@ class Guarded {
   std::string differences(const Expected& expected) {
     return differences(expected, Tolerance{0, 0});
   }
-  // To so many times the tolerance of tests that compare with torch.
+  // To so many times the tolerance of tests that compare with torch, of numbers of so many bytes.
   template <class Expected>
-  std::string differences(const Expected& expected, double times) {
-    const Tolerance one = tolerance_of(sizeof(T));
+  std::string differences(const Expected& expected, double times, size_t bytes = sizeof(T)) {
+    const Tolerance one = tolerance_of(bytes);
     return differences(expected, Tolerance{times * one.relative, times * one.absolute});
   }
 
