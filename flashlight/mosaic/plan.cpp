@@ -142,7 +142,8 @@ class Planner {
 
   // ---- kernels ----------------------------------------------------------------------------------
 
-  // Both of its products are of bfloat16, if products of float32 are to be.
+  // Both of its products are of bfloat16, if products of float32 are to be. Without a unit for
+  // matrices, rounding takes the time that multiplying saves, and it has to be a choice.
   void round_attention(Attention& attention) const {
     const std::optional<composit::DType> choice = choice_of(plan_, attention.result).product;
     const bool can_be = attention.scores.accumulator == composit::DType::float32 &&
@@ -152,7 +153,8 @@ class Planner {
       refuse_choice(plan_, attention.result,
                     "cannot be attention by products of bfloat16: it is none of float32 with an even "
                     "number of elements in a key");
-    if (!can_be || choice.value_or(options_.products) != composit::DType::bfloat16) return;
+    const bool pays = choice || options_.has_matrix_unit;
+    if (!can_be || !pays || choice.value_or(options_.products) != composit::DType::bfloat16) return;
     for (Product* product : {&attention.scores, &attention.results})
       product->operand = product->weight = composit::DType::bfloat16;
   }

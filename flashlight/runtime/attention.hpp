@@ -69,7 +69,8 @@ FLASHLIGHT_INLINE Vector larger(Vector x, Vector y) {
 }
 
 // The keys and values of a block of them, as tiles read them, and weights as tiles read those:
-// where they lie if they are of type T.
+// where they lie if they are of type T. Others are made in memory, of one block after the other, or
+// of several that several blocks of queries read.
 template <class T, class Element, class Operand>
 class KeyBlock {
  public:
@@ -82,17 +83,21 @@ class KeyBlock {
 
   KeyBlock(const Attention<T>& of, T* memory)
       : of_(of),
-        memory_(memory),
-        weights_(memory),
         by_unit_(kPairs && MatrixUnit::is_useful(of.keys)),
-        copies_(kRounds || (by_unit_ && of.width % (2 * kStepWords) != 0)) {
-    if constexpr (kPairs) weights_ += kMost * of.value_width;
+        copies_(!kPairs || kRounds || (by_unit_ && of.width % (2 * kStepWords) != 0)),
+        loose_(memory),
+        blocks_(memory + loose_size(of)) {
+    enter(0);
   }
-  // In elements of T.
-  static int64_t memory(const Attention<T>& of) {
+  // For so many blocks, in elements of T.
+  static int64_t memory(const Attention<T>& of, int64_t blocks) {
     if constexpr (kLie) return 0;
-    if constexpr (kPairs) return kMost * (std::max(of.value_width, of.width) + kPanel<T>);
-    return kMostKeys * std::max(of.width, of.value_width);
+    return loose_size(of) + blocks * block_size(of);
+  }
+  // Turns to the memory of a block.
+  void enter(int64_t number) {
+    keys_ = blocks_ + number * block_size(of_);
+    values_ = keys_ + key_size(of_);
   }
   // Rows of a tile.
   int most_rows() const { return by_unit_ ? kTallestTile : kMostRows; }
@@ -104,9 +109,10 @@ class KeyBlock {
     constexpr int kTerms = kPairs ? 2 : 1;
     const Terms terms = {&offset, 1, static_cast<int>(of_.width / kTerms)};
     if constexpr (kLie || kPairs) {
-      const auto* const from = copies_ ? reinterpret_cast<const Word*>(memory_)
-                                       : reinterpret_cast<const Word*>(k);
-      const int64_t pitch = copies_ ? whole_steps(of_.width / 2) : of_.key_stride / kTerms;
+      const bool lie = kLie || !copies_;
+      const auto* const from = lie ? reinterpret_cast<const Word*>(k)
+                                   : reinterpret_cast<const Word*>(keys_);
+      const int64_t pitch = lie ? of_.key_stride / kTerms : whole_steps(of_.width / 2);
       if (by_unit_)
         return multiply_by_unit(rows, vectors, from + begin * pitch, pitch, terms.run, queries,
                                 scores);
@@ -114,7 +120,7 @@ class KeyBlock {
                     Tile<T, Packed, Word>{from + begin * pitch, pitch, terms, queries}, scores);
     } else {
       multiply_tile(rows, vectors,
-                    Tile<T>{memory_ + begin * of_.width, of_.width, terms, queries}, scores);
+                    Tile<T>{keys_ + begin * of_.width, of_.width, terms, queries}, scores);
     }
   }
   void take_keys([[maybe_unused]] const Element* k, [[maybe_unused]] int64_t keys) const {
@@ -123,13 +129,13 @@ class KeyBlock {
         const int64_t words = of_.width / 2, pitch = whole_steps(words);
         for (int64_t i = 0; i < keys; ++i) {
           convert<Operand>(k + i * of_.key_stride, 1, of_.width,
-                           reinterpret_cast<Operand*>(memory_ + i * pitch));
-          std::fill(memory_ + i * pitch + words, memory_ + (i + 1) * pitch, T(0));
+                           reinterpret_cast<Operand*>(keys_ + i * pitch));
+          std::fill(keys_ + i * pitch + words, keys_ + (i + 1) * pitch, T(0));
         }
       }
     if constexpr (!kLie && !kPairs)
       for (int64_t i = 0; i < keys; ++i)
-        widen(k + i * of_.key_stride, 1, of_.width, memory_ + i * of_.width);
+        widen(k + i * of_.key_stride, 1, of_.width, keys_ + i * of_.width);
   }
 
   void take_values([[maybe_unused]] const Element* v, [[maybe_unused]] int64_t keys) const {
@@ -137,10 +143,10 @@ class KeyBlock {
       if (by_unit_) return turn_values(v, keys);
       for (int64_t i = 0; i < keys; i += 2)
         join(v + i * of_.value_stride, i + 1 < keys ? of_.value_stride : 0,
-             reinterpret_cast<Operand*>(memory_ + i / 2 * of_.value_width));
+             reinterpret_cast<Operand*>(values_ + i / 2 * of_.value_width));
     } else if constexpr (!kLie) {
       for (int64_t i = 0; i < keys; ++i)
-        widen(v + i * of_.value_stride, 1, of_.value_width, memory_ + i * of_.value_width);
+        widen(v + i * of_.value_stride, 1, of_.value_width, values_ + i * of_.value_width);
     }
   }
   void take_weights([[maybe_unused]] const T (*weights)[kPanel<T>],
@@ -148,7 +154,7 @@ class KeyBlock {
     if constexpr (kPairs)
       for (int64_t i = 0; i < keys; i += 2)
         join_weights(weights[i], i + 1 < keys ? weights[i + 1] : nullptr,
-                     weights_ + i / 2 * kPanel<T>);
+                     loose_ + i / 2 * kPanel<T>);
   }
   // A tile of `rows` elements of the values from number `begin` on, times weights.
   void multiply_values(const Element* v, int64_t begin, int rows, int vectors, int64_t keys,
@@ -156,15 +162,15 @@ class KeyBlock {
     const int32_t offset = 0;
     if (by_unit_) {
       const int64_t pairs = (keys + 1) / 2, pitch = whole_steps(pairs);
-      return multiply_by_unit(rows, vectors, memory_ + begin * pitch, pitch, pairs, weights_,
+      return multiply_by_unit(rows, vectors, values_ + begin * pitch, pitch, pairs, loose_,
                               results);
     }
     const auto terms = [&](int64_t count, int64_t step) {
       return Terms{&offset, 1, static_cast<int>(count), static_cast<int>(step)};
     };
     if constexpr (kPairs) {
-      const auto* const from = reinterpret_cast<const Word*>(memory_) + begin;
-      const auto* const packed = reinterpret_cast<const Operand*>(weights_);
+      const auto* const from = reinterpret_cast<const Word*>(values_) + begin;
+      const auto* const packed = reinterpret_cast<const Operand*>(loose_);
       multiply_tile(rows, vectors,
                     Tile<T, Packed, Word>{from, 1, terms((keys + 1) / 2, of_.value_width), packed},
                     results);
@@ -173,17 +179,17 @@ class KeyBlock {
                     results);
     } else {
       multiply_tile(rows, vectors,
-                    Tile<T>{memory_ + begin, 1, terms(keys, of_.value_width), weights[0]}, results);
+                    Tile<T>{values_ + begin, 1, terms(keys, of_.value_width), weights[0]}, results);
     }
   }
-  // So many queries as tiles read them: as they lie, or rounded, side by side in memory that keys
-  // take later.
+  // So many queries as tiles read them: as they lie, or rounded, side by side in memory that
+  // weights take later.
   const void* rounded(const Element* q, [[maybe_unused]] int64_t count) const {
     if constexpr (kRounds) {
-      auto* const to = reinterpret_cast<Operand*>(memory_);
+      auto* const to = reinterpret_cast<Operand*>(loose_);
       for (int64_t i = 0; i < count; ++i)
         convert<Operand>(q + i * of_.query_stride, 1, of_.width, to + i * of_.width);
-      return memory_;
+      return loose_;
     }
     return q;
   }
@@ -192,9 +198,9 @@ class KeyBlock {
     if constexpr (std::is_same_v<T, Element>) {
       transpose(from, pitch, of_.value_width, count, result, of_.result_stride);
     } else {
-      transpose(from, pitch, of_.value_width, count, memory_, of_.value_width);
+      transpose(from, pitch, of_.value_width, count, loose_, of_.value_width);
       for (int64_t i = 0; i < count; ++i)
-        convert<Element>(memory_ + i * of_.value_width, 1, of_.value_width,
+        convert<Element>(loose_ + i * of_.value_width, 1, of_.value_width,
                          result + i * of_.result_stride);
     }
   }
@@ -203,8 +209,18 @@ class KeyBlock {
   static constexpr int64_t whole_steps(int64_t words) {
     return (words + kStepWords - 1) / kStepWords * kStepWords;
   }
-  // Pairs of keys in a block, in whole steps: as many as results have rows, at least.
-  static constexpr int64_t kMost = std::max<int64_t>(whole_steps(kMostKeys / 2 + 1), kPanel<T>);
+  // Pairs of keys in a block, in whole steps.
+  static constexpr int64_t kMostPairs = whole_steps((kMostKeys + 1) / 2);
+  static int64_t key_size(const Attention<T>& of) {
+    return kMostKeys * (kPairs ? whole_steps((of.width + 1) / 2) : of.width);
+  }
+  static int64_t block_size(const Attention<T>& of) {
+    return key_size(of) + (kPairs ? kMostPairs : kMostKeys) * of.value_width;
+  }
+  // Weights, queries, or results.
+  static int64_t loose_size(const Attention<T>& of) {
+    return kPanel<T> * std::max({kMostPairs, (of.width + 1) / 2, of.value_width});
+  }
 
   // `pitch` in words.
   void multiply_by_unit([[maybe_unused]] int rows, [[maybe_unused]] int vectors,
@@ -222,10 +238,10 @@ class KeyBlock {
 #endif
   }
 
-  // memory_[element][pair of keys], with zeros behind the last pair.
+  // values_[element][pair of keys], with zeros behind the last pair.
   void turn_values(const Element* v, int64_t keys) const {
     const int64_t pairs = (keys + 1) / 2, pitch = whole_steps(pairs);
-    auto* const to = reinterpret_cast<uint32_t*>(memory_);
+    auto* const to = reinterpret_cast<uint32_t*>(values_);
     for (int64_t j = 0; j < of_.value_width; ++j)
       std::memset(to + j * pitch, 0, static_cast<std::size_t>(pitch) * sizeof *to);
     int64_t first = 0;
@@ -266,8 +282,8 @@ class KeyBlock {
   }
 
   const Attention<T>& of_;
-  T *memory_, *weights_;
   const bool by_unit_, copies_;
+  T *const loose_, *const blocks_, *keys_ = nullptr, *values_ = nullptr;
   MatrixUnit unit_;
 };
 
@@ -278,15 +294,29 @@ class QueryBlock {
   using Packed = typename Keys::Packed;
 
  public:
-  QueryBlock(const Attention<T>& of, T* memory)
+  // `kept`: blocks of keys that are made once, which is all; or 0.
+  QueryBlock(const Attention<T>& of, int64_t kept, T* memory)
       : of_(of),
         queries_(memory),
         results_(queries_ + of.width * kPanel<T>),
         scores_(reinterpret_cast<T (*)[kPanel<T>]>(results_ + of.value_width * kPanel<T>)),
         keys_(of, scores_[kMostKeys + kTallestTile]),
-        scale_(static_cast<T>(static_cast<double>(of.scale) * kLog2OfE)) {}
-  static int64_t memory(const Attention<T>& of) {
-    return (of.width + of.value_width + kMostKeys + kTallestTile) * kPanel<T> + Keys::memory(of);
+        scale_(static_cast<T>(static_cast<double>(of.scale) * kLog2OfE)),
+        kept_(kept) {}
+  static int64_t memory(const Attention<T>& of, int64_t kept) {
+    return (of.width + of.value_width + kMostKeys + kTallestTile) * kPanel<T> +
+           Keys::memory(of, std::max<int64_t>(1, kept));
+  }
+  static int64_t blocks(int64_t keys) { return (keys + kMostKeys - 1) / kMostKeys; }
+  // All blocks of keys, if it is worth to keep them for so many queries; or 0. Causal blocks are
+  // others for each query.
+  template <class Bias>
+  static int64_t worth_keeping(const Attention<T>& of, int64_t queries) {
+    constexpr int64_t kMostBytes = int64_t{1} << 19;
+    const int64_t all = blocks(of.keys);
+    const bool fits = Keys::memory(of, all) * int64_t{sizeof(T)} <= kMostBytes;
+    const bool are_used_again = !Keys::kLie && !std::is_same_v<Bias, Causal> && queries > kPanel<T>;
+    return are_used_again && fits ? all : 0;
   }
 
   template <int kVectors, class Bias>
@@ -296,15 +326,23 @@ class QueryBlock {
     start<kVectors>(q + first * of_.query_stride);
     const int64_t keys =
         std::is_same_v<Bias, Causal> ? std::min(of_.keys, first + count) : of_.keys;
-    const int64_t blocks = (keys + kMostKeys - 1) / kMostKeys;
-    for (int64_t block = 0; block < blocks; ++block) {
-      const Part part = {keys * block / blocks, keys * (block + 1) / blocks};
-      score<kVectors>(k + part.begin * of_.key_stride, part.size());
+    const int64_t count_of_blocks = blocks(keys);
+    for (int64_t block = 0; block < count_of_blocks; ++block) {
+      const Part part = {keys * block / count_of_blocks, keys * (block + 1) / count_of_blocks};
+      const Element *const from = k + part.begin * of_.key_stride,
+                          *const values = v + part.begin * of_.value_stride;
+      keys_.enter(kept_ > 0 ? block : 0);
+      if (kept_ == 0 || block >= made_) {
+        keys_.take_keys(from, part.size());
+        keys_.take_values(values, part.size());
+        made_ = block + 1;
+      }
+      score<kVectors>(from, part.size());
       add_bias(part, bias);
       weigh<kVectors>(part.size());
-      gather<kVectors>(v + part.begin * of_.value_stride, part.size(), block == 0);
+      gather<kVectors>(values, part.size(), block == 0);
     }
-    finish<kVectors>(result + first * of_.result_stride, blocks == 0);
+    finish<kVectors>(result + first * of_.result_stride, count_of_blocks == 0);
   }
 
  private:
@@ -349,7 +387,6 @@ class QueryBlock {
 
   template <int kVectors>
   void score(const Element* k, int64_t keys) {
-    keys_.take_keys(k, keys);
     visit_tiles(keys, [&](int64_t begin, int rows) {
       keys_.multiply_keys(k, begin, rows, kVectors, reinterpret_cast<const Packed*>(queries_),
                           scores_ + begin);
@@ -433,7 +470,6 @@ class QueryBlock {
 
   template <int kVectors>
   void gather(const Element* values, int64_t keys, bool first) {
-    keys_.take_values(values, keys);
     keys_.take_weights(scores_, keys);
     T(*const made)[kPanel<T>] = scores_ + kMostKeys;
     visit_tiles(of_.value_width, [&](int64_t begin, int rows) {
@@ -465,7 +501,8 @@ class QueryBlock {
   T (*scores_)[kPanel<T>];  // [key][query], then a tile
   Keys keys_;
   const T scale_;
-  int64_t first_ = 0, count_ = 0;
+  const int64_t kept_;
+  int64_t first_ = 0, count_ = 0, made_ = 0;
   Vector<T> largest_[2], sums_[2], fading_[2];
 };
 
@@ -495,7 +532,8 @@ void attend(const Attention<T>& of, const Element* q, const Element* k, const El
     }
   }
   using Block = detail::QueryBlock<T, Element, Operand>;
-  Block block(of, detail::aligned_scratch<T, 8>(Block::memory(of)));
+  const int64_t kept = Block::template worth_keeping<Bias>(of, last_query - first_query);
+  Block block(of, kept, detail::aligned_scratch<T, 8>(Block::memory(of, kept)));
   for (int64_t first = first_query; first < last_query; first += kPanel<T>) {
     const int64_t count = std::min<int64_t>(kPanel<T>, last_query - first);
     if (count > kPanel<T> / 2)

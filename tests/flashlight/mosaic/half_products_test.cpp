@@ -211,6 +211,19 @@ TEST(MosaicHalfProducts, attention_keeps_casts_of_the_program) {
   }
 }
 
+// What is computed with these options is rounded, to bfloat16 and no further.
+void expect_rounded(const Case& one, const PlanOptions& options) {
+  const auto a = elements<double>(evaluate(one.graph, one.values)[0]),
+             b = elements<double>(test::compiled(one.graph, one.values, options)(one.values)[0]);
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(a[i]));
+    error = std::max(error, std::abs(a[i] - b[i]));
+  }
+  EXPECT_GT(error, 1e-5 * largest);
+  EXPECT_LT(error, 0x1p-6 * largest);
+}
+
 // Products of float32 as products of bfloat16, of all layers or of one: to the errors of bfloat16.
 TEST(MosaicHalfProducts, of_float32_by_choice) {
   const LazyTensor x = given("x", {35, 64});
@@ -231,20 +244,48 @@ TEST(MosaicHalfProducts, of_float32_by_choice) {
   EXPECT_EQ(
       count_of(planned({.products = DType::bfloat16, .choices = parse_choices("relu: float32")})),
       1);
-  const Array expected = evaluate(one.graph, one.values)[0];
-  const Array received =
-      test::compiled(one.graph, one.values, {.products = DType::bfloat16})(one.values)[0];
-  const auto a = elements<double>(expected), b = elements<double>(received);
-  double largest = 0, error = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    largest = std::max(largest, std::abs(a[i]));
-    error = std::max(error, std::abs(a[i] - b[i]));
-  }
-  EXPECT_GT(error, 1e-5 * largest);  // it was rounded
-  EXPECT_LT(error, 0x1p-6 * largest);
+  expect_rounded(one, {.products = DType::bfloat16});
   EXPECT_THAT(
       [&] { plan_of(case_of("", {relu(x)}).graph, {.choices = parse_choices("relu: bfloat16")}); },
       testing::ThrowsMessage<UserError>(HasSubstr("relu")));
+}
+
+// Both products of attention, by choice or where the processor has a unit for matrices. Instructions
+// for pairs alone make up for the rounding of no element.
+TEST(MosaicHalfProducts, attention_of_float32_by_choice) {
+  const LazyTensor q = given("q", {2, 70, 32}), k = given("k", {2, 90, 32});
+  const Case one = case_of("", {matmul(softmax(matmul(q, transpose(k, 1, 2)) * 0.25, -1), k)});
+  const auto planned = [&](const PlanOptions& options) {
+    return print(plan_of(one.graph, options));
+  };
+  const char* const words = "multiplied as bfloat16";
+  const PlanOptions all = {.products = DType::bfloat16, .has_matrix_unit = true},
+                    chosen = {.choices = parse_choices("matmul_2: bfloat16")};
+  EXPECT_THAT(planned({.products = DType::bfloat16}), Not(HasSubstr(words)));
+  EXPECT_THAT(planned(all), HasSubstr(words));
+  EXPECT_THAT(planned(chosen), HasSubstr(words));
+  PlanOptions others = all;
+  others.choices = parse_choices("matmul_2: float32");
+  EXPECT_THAT(planned(others), Not(HasSubstr(words)));
+#if defined(__x86_64__)  // elsewhere it is multiplied as it is
+  if (__builtin_cpu_supports("avx512bf16")) expect_rounded(one, chosen);
+#endif
+  const LazyTensor odd = given("q", {2, 70, 31});
+  EXPECT_THAT(
+      [&] {
+        plan_of(case_of("", {matmul(softmax(matmul(odd, transpose(odd, 1, 2)), -1), odd)}).graph,
+                {.choices = parse_choices("matmul_2: bfloat16")});
+      },
+      testing::ThrowsMessage<UserError>(HasSubstr("even number of elements")));
+}
+
+// No algorithm that multiplies fewer numbers of float32 is faster than a unit for matrices.
+TEST(MosaicHalfProducts, convolutions_are_direct_where_there_is_a_unit_for_matrices) {
+  const LazyTensor x = given("x", {1, 64, 56, 56}, 1, DType::bfloat16);
+  const Case one = case_of("", {convolution(x, weight("w", {64, 64, 3, 3}, 0.1, DType::bfloat16),
+                                            {.padding = {1, 1}})});
+  EXPECT_THAT(print(plan_of(one.graph)), HasSubstr("winograd_4"));
+  EXPECT_THAT(print(plan_of(one.graph, {.has_matrix_unit = true})), Not(HasSubstr("winograd_")));
 }
 
 TEST(MosaicHalfProducts, are_recognised_with_their_dtypes) {
