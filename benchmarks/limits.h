@@ -59,14 +59,15 @@ double rate_of_unit() {
   constexpr int kSteps = 20'000, kLines = 16, kColumns = 16, kTerms = 64;
   if (!fl::detail::MatrixUnit::is_useful(fl::detail::kUnitRows)) return 0;
   Registers::configure(kLines, kLines);
-  const double rate = rate_of(4.0 * kSteps * kLines * kColumns * kTerms / (std::is_same_v<T, float> ? 2 : 1), [] {
-    for (int step = 0; step < kSteps; ++step) {
-      Registers::multiply<T, 0, 4, 6>();
-      Registers::multiply<T, 1, 4, 7>();
-      Registers::multiply<T, 2, 5, 6>();
-      Registers::multiply<T, 3, 5, 7>();
-    }
-  });
+  const double rate =
+      rate_of(4.0 * kSteps * kLines * kColumns * kTerms / (std::is_same_v<T, float> ? 2 : 1), [] {
+        for (int step = 0; step < kSteps; ++step) {
+          Registers::multiply<T, 0, 4, 6>();
+          Registers::multiply<T, 1, 4, 7>();
+          Registers::multiply<T, 2, 5, 6>();
+          Registers::multiply<T, 3, 5, 7>();
+        }
+      });
   Registers::release();
   return rate;
 #else

@@ -3,8 +3,9 @@
 //   bench_mosaic --serve CAPTURE THREADS [PRODUCTS]  compiles a saved capture, products of float32
 //                                           as the option says, and does as serve.h says
 //   bench_mosaic --machine THREADS          an answer for each line: what the machine can do now
-//   bench_mosaic --kernels CAPTURE THREADS [PRODUCTS]  the time of each kernel, and what the machine can do
-//   bench_mosaic --memory CAPTURE           bytes of a model that was compiled and called, when its
+//   bench_mosaic --kernels CAPTURE THREADS [PRODUCTS]  the time of each kernel, and what the
+//   machine can do bench_mosaic --memory CAPTURE           bytes of a model that was compiled and
+//   called, when its
 //                                           capture is released
 #include <malloc.h>
 #include <sys/resource.h>
@@ -229,12 +230,13 @@ void measure_kernels(const std::string& folder, int threads, const std::string& 
   constexpr int kCalls = 15;
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
-  const Compiled compiled = flashlight::mosaic::backend()
-                                .compile(capture.graph, {.name = "model",
-                                                         .options = {{"threads", threads}, {"products", products}},
-                                                         .may_prepare = true,
-                                                         .may_update = true})
-                                ->prepare(values.weights);
+  const Compiled compiled =
+      flashlight::mosaic::backend()
+          .compile(capture.graph, {.name = "model",
+                                   .options = {{"threads", threads}, {"products", products}},
+                                   .may_prepare = true,
+                                   .may_update = true})
+          ->prepare(values.weights);
   Calls calls(capture.graph, compiled, values.inputs);
 
   nlohmann::json kernels, machine = {json_of(benchmarks::look_at_machine(threads))};

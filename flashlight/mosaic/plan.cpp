@@ -18,6 +18,7 @@
 #include "flashlight/mosaic/kernels/loops.h"
 #include "flashlight/mosaic/kernels/products.h"
 #include "flashlight/mosaic/plan_form.h"
+#include "flashlight/mosaic/rounded_values.h"
 
 namespace flashlight::mosaic {
 namespace {
@@ -150,9 +151,10 @@ class Planner {
                         attention.scores.has_one_dtype() &&
                         attention.scores.extent(attention.scores.terms[0]) % 2 == 0;
     if (choice == composit::DType::bfloat16 && !can_be)
-      refuse_choice(plan_, attention.result,
-                    "cannot be attention by products of bfloat16: it is none of float32 with an even "
-                    "number of elements in a key");
+      refuse_choice(
+          plan_, attention.result,
+          "cannot be attention by products of bfloat16: it is none of float32 with an even "
+          "number of elements in a key");
     const bool pays = choice || options_.has_matrix_unit;
     if (!can_be || !pays || choice.value_or(options_.products) != composit::DType::bfloat16) return;
     for (Product* product : {&attention.scores, &attention.results})
@@ -193,6 +195,7 @@ class Planner {
       }
     }
     close(open, "");
+    store_rounded(plan_);
     drop_unread_preparation();
     for (const auto& [value, layout] : plan_.layouts)
       if (has_border(layout)) borders_.insert(value);

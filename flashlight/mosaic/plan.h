@@ -105,8 +105,9 @@ struct PlanOptions {
   // What products of float32 are computed of: float32, or bfloat16, to which both sides are
   // rounded. A product that another algorithm computes as fast in float32 stays one of float32.
   composit::DType products = composit::DType::float32;
-  // True if the processor has a unit for matrices, of bfloat16 among others (runtime/matrix_unit.hpp).
-  // Then no algorithm saves time that multiplies fewer numbers without it.
+  // True if the processor has a unit for matrices, of bfloat16 among others
+  // (runtime/matrix_unit.hpp). Then no algorithm saves time that multiplies fewer numbers without
+  // it.
   bool has_matrix_unit = false;
   // Weights of one convolution, transformed beforehand, take so much at most. Larger ones are
   // transformed in each call, 4/9 (F(2x2)) to 1/4 (F(4x4)) as large: Stable Diffusion's UNet

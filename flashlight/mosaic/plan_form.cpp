@@ -120,7 +120,8 @@ class Former {
     CopiedWindows windows = copy_windows(std::move(program), is_frozen);
     program = checked("copy_windows", with_sides(std::move(windows.program)));
     for (const ValueId copy : windows.copies) set_order_of(copy, program.functions.back());
-    Tilized tilized = tilize(std::move(program), is_frozen, form_.choices);
+    Tilized tilized = tilize(std::move(program), is_frozen, form_.choices,
+                             options().products == composit::DType::bfloat16);
     form_.layouts = std::move(tilized.layouts);
     form_.across = std::move(tilized.across);
     form_.row_major_across = std::move(tilized.row_major_across);

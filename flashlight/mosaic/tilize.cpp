@@ -31,8 +31,11 @@ constexpr int64_t kLineBytes = 64;
 class Tilizer {
  public:
   Tilizer(loops::Routine& routine, const std::function<bool(ValueId)>& is_frozen,
-          const std::map<ValueId, Choice>& choices)
-      : routine_(routine), choices_(choices), is_frozen_([this, &is_frozen](ValueId value) {
+          const std::map<ValueId, Choice>& choices, bool may_round)
+      : routine_(routine),
+        choices_(choices),
+        may_round_(may_round),
+        is_frozen_([this, &is_frozen](ValueId value) {
           const auto copied = copied_from_.find(value);
           return is_frozen(copied == copied_from_.end() ? value : copied->second);
         }) {}
@@ -438,8 +441,10 @@ class Tilizer {
       const size_t innermost = layout.tiling.loops().back().dimension;
       const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
       const int64_t bytes = type.sizes[innermost] * item;
+      // A line of what it may be rounded to.
+      const bool rounds = may_round_ && type.dtype == composit::DType::float32;
       if (layout.after[innermost] == 0 && bytes % kCriticalPitch == 0)
-        layout.apart = kLineBytes / item;
+        layout.apart = kLineBytes / (rounds ? item / 2 : item);
     }
   }
 
@@ -476,6 +481,7 @@ class Tilizer {
 
   loops::Routine& routine_;
   std::map<ValueId, Choice> choices_;
+  const bool may_round_;
   std::map<ValueId, ValueId> copied_from_;
   const std::function<bool(ValueId)> is_frozen_;
   std::vector<bool> free_;
@@ -486,8 +492,8 @@ class Tilizer {
 }  // namespace
 
 Tilized tilize(loops::Program program, const std::function<bool(ValueId value)>& is_frozen,
-               const std::map<ValueId, Choice>& choices) {
-  Tilized result = Tilizer(program.functions.back(), is_frozen, choices).run();
+               const std::map<ValueId, Choice>& choices, bool may_round) {
+  Tilized result = Tilizer(program.functions.back(), is_frozen, choices, may_round).run();
   result.program = std::move(program);
   return result;
 }

@@ -31,8 +31,9 @@ struct Tilized {
 // The program's own function in terms of memory (layout.h). Values keep their numbers. Nests that
 // copy what the caller gave into another layout are inserted, and those that copy values in blocks
 // for products that cannot read or write them. `choices`: by value, a layout and distance of rows
-// that it gets in any case; UserError where it cannot.
+// that it gets in any case; UserError where it cannot. `may_round`: values of float32 may be stored
+// as bfloat16 later (rounded_values.h).
 Tilized tilize(loops::Program program, const std::function<bool(ValueId value)>& is_frozen,
-               const std::map<ValueId, Choice>& choices = {});
+               const std::map<ValueId, Choice>& choices = {}, bool may_round = false);
 
 }  // namespace flashlight::mosaic

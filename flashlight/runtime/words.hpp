@@ -192,4 +192,10 @@ FLASHLIGHT_INLINE T* widen_group(const Weight* panel, int terms, T* to) {
 }
 
 }  // namespace detail
+
+// to[i] = from[i], rounded to nearest, ties to even.
+FLASHLIGHT_INLINE void store_rounded(const float* from, int64_t count, bfloat16* to) {
+  detail::narrow(from, count, to);
+}
+
 }  // namespace fl

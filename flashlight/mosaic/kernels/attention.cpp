@@ -126,9 +126,10 @@ struct AttentionForm {
 
   static std::string loops(const Plan&, const Kernel& kernel, const KernelForm::Names&) {
     const Product &scores = attention_of(kernel).scores, &results = attention_of(kernel).results;
-    const std::string rounded = scores.operand == scores.element
-                                    ? ""
-                                    : ", multiplied as " + std::string(composit::name(scores.operand));
+    const std::string rounded =
+        scores.operand == scores.element
+            ? ""
+            : ", multiplied as " + std::string(composit::name(scores.operand));
     return fmt::format(
         "{} heads x {} queries (threads), in blocks of keys: {} keys, {} wide, values {} wide{}",
         scores.size(scores.batch), scores.extent(scores.rows[0]), scores.extent(*scores.columns),

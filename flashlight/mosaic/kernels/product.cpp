@@ -154,9 +154,9 @@ void add_tiles(const Product& product, Units& units) {
 void add_form(const Product& product, const char* statements, Units& units) {
   const std::string type = sum_type(product);
   units["tiles_" + type].insert("FLASHLIGHT_TILES(" + type + ");\n");
-  units["forms_" + type].insert(
-      fmt::format(fmt::runtime(statements), type, text::type_name(product.element),
-                  text::type_name(product.operand)));
+  units["forms_" + type].insert(fmt::format(fmt::runtime(statements), type,
+                                            text::type_name(product.element),
+                                            text::type_name(product.operand)));
 }
 
 const ProductData* product_data(const Kernel& kernel) {

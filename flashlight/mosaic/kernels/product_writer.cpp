@@ -296,6 +296,25 @@ Code ProductWriter::bytes_of_row(const text::Leaves& leaves, const Expr& stored,
   return code;
 }
 
+// `value` of each column, computed in a loop of floats and rounded behind it, for the same reason.
+Code ProductWriter::rounded_row(const text::Leaves& leaves, const Expr& value,
+                                const std::string& columns) {
+  const composit::Store& store = product_.statement.stores[0];
+  text::ExpressionWriter text(leaves, product_.statement.axes, flat_.taken());
+  text.plan({value});
+  Code one;
+  if (loops::contains(loops::axes_in(value), *product_.columns))
+    one += text::assignment("const int64_t j", "column + c");
+  one += text.locals(value);
+  one += text::assignment("numbers[c]", text.text(value));
+  Code code = text::statement("float numbers[fl::kPanel<" + type_ + ">];");
+  code += text::statement("FLASHLIGHT_INDEPENDENT_ROUNDS");
+  code += text::braced(text::For{"int", "c", "0", columns}, one);
+  code += text::call("fl::store_rounded",
+                     {"numbers", columns, first_of_row(leaves, value_of(store), store.at[0])});
+  return code;
+}
+
 // The body that stores the sums of a tile.
 Code ProductWriter::finish_body(const AxisIds& outer) {
   Code code = flat_.decoded(product_, outer, "outer", "o");
@@ -311,6 +330,12 @@ Code ProductWriter::finish_body(const AxisIds& outer) {
   value = with_loaded_bytes(value, columns, leaves, row);
   if (stores_bytes()) {
     row += bytes_of_row(leaves, value, columns);
+    code += text::braced(text::For{"int", "r", "0", "rows"}, row);
+    return code;
+  }
+  if (value.dtype() == composit::DType::bfloat16 && value.is(composit::Function::cast) &&
+      value[0].dtype() == composit::DType::float32 && follows_columns(store.at[0])) {
+    row += rounded_row(leaves, value[0], columns);
     code += text::braced(text::For{"int", "r", "0", "rows"}, row);
     return code;
   }

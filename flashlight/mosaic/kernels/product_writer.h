@@ -38,6 +38,8 @@ class ProductWriter {
   text::Code finish_body(const AxisIds& outer);
   bool follows_columns(const composit::Expr& place) const;
   bool stores_bytes() const;
+  text::Code rounded_row(const text::Leaves& leaves, const composit::Expr& value,
+                         const std::string& columns);
   std::string first_of_row(text::Leaves leaves, ValueId value, const composit::Expr& place);
   composit::Expr with_loaded_bytes(const composit::Expr& value, const std::string& columns,
                                    text::Leaves& leaves, text::Code& code);

@@ -103,16 +103,16 @@ bool Products::is_rounded(const Product& product, bool known) const {
   if (choice == composit::DType::bfloat16 && !can_be)
     refuse_choice(plan_, result, "cannot be a product of bfloat16: it is none of float32 by tiles");
   if (!can_be || choice.value_or(options_.products) != composit::DType::bfloat16) return false;
-  // Rows of windows are rounded one by one, each of their pixels again for every window.
-  constexpr int64_t kLeastRun = 64;
-  const bool pays = product.terms.size() < 2 || product.extent(product.terms.back()) >= kLeastRun;
+  // Rows of windows are copied, or rounded, one by one, each of their pixels again for every
+  // window.
+  const int64_t least_run = options_.has_matrix_unit ? 16 : 64;
+  const bool pays = product.terms.size() < 2 || product.extent(product.terms.back()) >= least_run;
   return choice || (pays && time_of(form_of(product, known), product) > bfloat16_time());
 }
 
 // As ProductForm::time, for this processor.
 double Products::time_of(const ProductForm& form, const Product& product) const {
-  const bool by_pairs =
-      form.form == &kProduct && product.operand == composit::DType::bfloat16;
+  const bool by_pairs = form.form == &kProduct && product.operand == composit::DType::bfloat16;
   return by_pairs ? bfloat16_time() : form.time(product);
 }
 

@@ -250,8 +250,8 @@ TEST(MosaicHalfProducts, of_float32_by_choice) {
       testing::ThrowsMessage<UserError>(HasSubstr("relu")));
 }
 
-// Both products of attention, by choice or where the processor has a unit for matrices. Instructions
-// for pairs alone make up for the rounding of no element.
+// Both products of attention, by choice or where the processor has a unit for matrices.
+// Instructions for pairs alone make up for the rounding of no element.
 TEST(MosaicHalfProducts, attention_of_float32_by_choice) {
   const LazyTensor q = given("q", {2, 70, 32}), k = given("k", {2, 90, 32});
   const Case one = case_of("", {matmul(softmax(matmul(q, transpose(k, 1, 2)) * 0.25, -1), k)});
@@ -282,8 +282,8 @@ TEST(MosaicHalfProducts, attention_of_float32_by_choice) {
 // No algorithm that multiplies fewer numbers of float32 is faster than a unit for matrices.
 TEST(MosaicHalfProducts, convolutions_are_direct_where_there_is_a_unit_for_matrices) {
   const LazyTensor x = given("x", {1, 64, 56, 56}, 1, DType::bfloat16);
-  const Case one = case_of("", {convolution(x, weight("w", {64, 64, 3, 3}, 0.1, DType::bfloat16),
-                                            {.padding = {1, 1}})});
+  const Case one = case_of(
+      "", {convolution(x, weight("w", {64, 64, 3, 3}, 0.1, DType::bfloat16), {.padding = {1, 1}})});
   EXPECT_THAT(print(plan_of(one.graph)), HasSubstr("winograd_4"));
   EXPECT_THAT(print(plan_of(one.graph, {.has_matrix_unit = true})), Not(HasSubstr("winograd_")));
 }

@@ -193,7 +193,8 @@ struct Strassen {
 };
 
 // A product with `runs` of the rows apart from each other, added to what lies where its result
-// goes. Between rows is what is no number. The rows start `shift` elements behind an address that is aligned.
+// goes. Between rows is what is no number. The rows start `shift` elements behind an address that
+// is aligned.
 template <class T, class Algorithm = Direct, class Element = T, class Weight = Element>
 void expect_product(const Sizes& size, int64_t runs, fl::Split split, int threads,
                     int64_t shift = 0) {
@@ -205,7 +206,8 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
   auto* const x = reinterpret_cast<Element*>(memory.get()) + shift;
   for (size_t i = 0; i < numbers.size(); ++i) {
     const auto at = static_cast<int64_t>(i) % apart;
-    x[i] = at % pitch < size.terms && at < size.rows * pitch ? numbers[i] : static_cast<Element>(NAN);
+    x[i] =
+        at % pitch < size.terms && at < size.rows * pitch ? numbers[i] : static_cast<Element>(NAN);
   }
   const fl::Packing packing = {{{}, {}, {}, {size.terms, 1}}, {size.columns, size.terms}};
   std::vector<Weight> panels(static_cast<size_t>(fl::packed_size<Weight>(packing)), NAN);

@@ -1,0 +1,160 @@
+#include "flashlight/mosaic/rounded_values.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "flashlight/mosaic/kernels/attention.h"
+#include "flashlight/mosaic/kernels/compressed.h"
+#include "flashlight/mosaic/kernels/form.h"
+#include "flashlight/mosaic/kernels/loops.h"
+#include "flashlight/mosaic/kernels/product.h"
+
+namespace flashlight::mosaic {
+namespace {
+
+using composit::DType;
+
+class RoundedValues {
+ public:
+  explicit RoundedValues(Plan& plan) : plan_(plan) {
+    for (size_t i = 0; i < plan.run.size(); ++i) {
+      const Kernel& kernel = plan.run[i];
+      for (const ValueId value : kernel.form->touched(plan, kernel)) add(kernels_[value], i);
+      for (const StepId step : kernel.steps)
+        for (const ValueId value : loops::writes(plan.routine.steps[step])) ++writes_[value];
+    }
+    for (const Kernel& kernel : plan.prepare)
+      for (const ValueId value : kernel.form->touched(plan, kernel)) ++writes_[value];
+  }
+
+  void run() {
+    for (Kernel& kernel : plan_.run)
+      if (const AttentionData* data = attention_data(kernel)) round_attention(kernel, *data);
+    for (const ValueId value : plan_.routine.values.ids())
+      if (is_free(value) && kernels_[value].size() > 1 && are_rows_of_all_readers(value))
+        round(value);
+  }
+
+ private:
+  static void add(std::vector<size_t>& list, size_t one) {
+    if (std::count(list.begin(), list.end(), one) == 0) list.push_back(one);
+  }
+
+  // True for a temporary of float32 that one step computes, as elements or sums.
+  bool is_free(ValueId value) {
+    const loops::Value& one = plan_.routine.values[value];
+    if (one.role != loops::Role::temporary || one.type.dtype != DType::float32 ||
+        writes_[value] != 1 || kernels_[value].empty())
+      return false;
+    const Kernel& writer = plan_.run[kernels_[value][0]];
+    for (const StepId step : writer.steps) {
+      const ValueIds written = loops::writes(plan_.routine.steps[step]);
+      if (!loops::contains(written, value)) continue;
+      const auto* nest = std::get_if<loops::Nest>(&plan_.routine.steps[step]);
+      if (nest == nullptr) return false;
+      const auto& stores = nest->statement.stores;
+      return std::none_of(stores.begin(), stores.end(), [&](const composit::Store& store) {
+        return value_of(store) == value && store.add;
+      });
+    }
+    return false;
+  }
+
+  bool are_rows_of_all_readers(ValueId value) {
+    const std::vector<size_t>& kernels = kernels_[value];
+    return !reads_by_steps(plan_.run[kernels[0]], value) &&
+           std::all_of(kernels.begin() + 1, kernels.end(),
+                       [&](size_t i) { return reads_as_rounded_rows(plan_.run[i], value); });
+  }
+  bool reads_by_steps(const Kernel& kernel, ValueId value) const {
+    return std::any_of(kernel.steps.begin(), kernel.steps.end(), [&](StepId step) {
+      return loops::contains(loops::reads(plan_.routine.steps[step]), value);
+    });
+  }
+  // True for a product whose rows this is, and that reads it nowhere else.
+  static bool reads_as_rounded_rows(const Kernel& kernel, ValueId value) {
+    const ProductData* const data = product_data(kernel);
+    if (data == nullptr || (kernel.form != &kProduct && kernel.form != &kCompressed)) return false;
+    const Product& product = data->product;
+    if (product.left != value || product.right == value || product.operand != DType::bfloat16 ||
+        product.accumulator != DType::float32)
+      return false;
+    const auto parts = composit::parts_of({product.statement.stores[0].value});
+    return std::none_of(parts.begin(), parts.end(), [&](const composit::Expr& part) {
+      return part.kind() == composit::ExprKind::load && value_of(part) == value;
+    });
+  }
+
+  void store_as_bfloat16(ValueId value) {
+    plan_.routine.values[value].type.dtype = DType::bfloat16;
+    Kernel& writer = plan_.run[kernels_[value][0]];
+    if (writer.form == &kLoops)  // it has the types of its values
+      writer =
+          loops_kernel(plan_.routine, writer.steps, /*alone=*/writer.split.parts == 0, writer.ends);
+  }
+  void round(ValueId value) {
+    store_as_bfloat16(value);
+    for (size_t i = 1; i < kernels_[value].size(); ++i) {
+      Kernel& kernel = plan_.run[kernels_[value][i]];
+      if (kernel.form == &kCompressed)
+        take_rounded<CompressedData>(kernel);
+      else
+        take_rounded<ProductData>(kernel);
+    }
+  }
+  template <class Data>
+  static void take_rounded(Kernel& kernel) {
+    const auto data = std::make_shared<Data>(data_of<Data>(kernel));
+    data->product.element = DType::bfloat16;
+    kernel.data = data;
+  }
+
+  // Queries, keys, values and results are of one type: all of them, or none.
+  void round_attention(Kernel& kernel, const AttentionData& data) {
+    const Attention& attention = data.attention;
+    const Product &scores = attention.scores, &results = attention.results;
+    if (scores.operand != DType::bfloat16 || scores.element != DType::float32 ||
+        !begin_at_even_places(scores))
+      return;
+    const auto number = static_cast<size_t>(&kernel - plan_.run.data());
+    for (const ValueId value : {scores.left, scores.right, results.right}) {
+      const std::vector<size_t>& kernels = kernels_[value];
+      const bool is_bias = attention.bias.defined() && loads(attention.bias, value);
+      if (!is_free(value) || is_bias || kernels.size() != 2 || kernels[1] != number ||
+          reads_by_steps(plan_.run[kernels[0]], value))
+        return;
+    }
+    if (!is_free(attention.result) || !are_rows_of_all_readers(attention.result)) return;
+    for (const ValueId value : {scores.left, scores.right, results.right}) store_as_bfloat16(value);
+    round(attention.result);
+    const auto rounded = std::make_shared<AttentionData>(data);
+    rounded->attention.scores.element = rounded->attention.results.element = DType::bfloat16;
+    kernel.data = rounded;
+  }
+  static bool loads(const composit::Expr& x, ValueId value) {
+    const auto parts = composit::parts_of({x});
+    return std::any_of(parts.begin(), parts.end(), [&](const composit::Expr& part) {
+      return part.kind() == composit::ExprKind::load && value_of(part) == value;
+    });
+  }
+  // Pairs of elements of a query, and of a key, are words.
+  static bool begin_at_even_places(const Product& scores) {
+    const auto are_even = [&](const composit::Affine& at) {
+      for (const AxisId axis : loops::axes_of(scores.statement))
+        if (!loops::contains(scores.terms, axis) && at.coefficients[axis] % 2 != 0) return false;
+      return at.constant % 2 == 0;
+    };
+    return are_even(scores.left_at) && are_even(scores.right_at);
+  }
+
+  Plan& plan_;
+  std::map<ValueId, std::vector<size_t>> kernels_;  // of `run`, that touch a value
+  std::map<ValueId, int> writes_;                   // steps that write it, and preparation
+};
+
+}  // namespace
+
+void store_rounded(Plan& plan) { RoundedValues(plan).run(); }
+
+}  // namespace flashlight::mosaic
