@@ -32,7 +32,8 @@ class RoundedValues {
     for (Kernel& kernel : plan_.run)
       if (const AttentionData* data = attention_data(kernel)) round_attention(kernel, *data);
     for (const ValueId value : plan_.routine.values.ids())
-      if (is_free(value) && kernels_[value].size() > 1 && are_rows_of_all_readers(value))
+      if (is_free(value) && kernels_[value].size() > 1 && !is_of_attention(value) &&
+          are_rows_of_all_readers(value))
         round(value);
   }
 
@@ -61,6 +62,10 @@ class RoundedValues {
     return false;
   }
 
+  // Attention stores what it reads.
+  bool is_of_attention(ValueId value) {
+    return attention_data(plan_.run[kernels_[value][0]]) != nullptr;
+  }
   bool are_rows_of_all_readers(ValueId value) {
     const std::vector<size_t>& kernels = kernels_[value];
     return !reads_by_steps(plan_.run[kernels[0]], value) &&

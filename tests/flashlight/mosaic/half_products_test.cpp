@@ -250,6 +250,42 @@ TEST(MosaicHalfProducts, of_float32_by_choice) {
       testing::ThrowsMessage<UserError>(HasSubstr("relu")));
 }
 
+// What products of bfloat16 alone read is stored as that; not where anything else reads it.
+TEST(MosaicHalfProducts, round_what_they_read_where_it_is_stored) {
+  const auto hidden = [](const LazyTensor& x) { return relu(test::linear(x, "v", 96)); };
+  const auto dtype_of = [](const LazyTensor& y, const std::string& name,
+                           const PlanOptions& options) {
+    const Plan plan = plan_of(case_of("", {y}).graph, options);
+    for (const loops::Value& value : plan.routine.values)
+      if (value.name == name) return value.type.dtype;
+    return DType::complex128;
+  };
+  const LazyTensor x = given("x", {35, 64});
+  const PlanOptions all = {.products = DType::bfloat16, .has_matrix_unit = true};
+  const LazyTensor once = test::linear(hidden(x), "w", 96);
+  EXPECT_EQ(dtype_of(once, "relu", {}), DType::float32);
+  EXPECT_EQ(dtype_of(once, "relu", all), DType::bfloat16);
+  expect_rounded(case_of("", {once}), all);
+  const LazyTensor again = hidden(x), twice = test::linear(again, "w", 96) + again;
+  EXPECT_EQ(dtype_of(twice, "relu", all), DType::float32);
+  expect_rounded(case_of("", {twice}), all);
+  // All that attention reads and writes, or nothing of it.
+  const auto attended = [&](const LazyTensor& q, const LazyTensor& k) {
+    return test::linear(matmul(softmax(matmul(q, transpose(k, 0, 1)) * 0.1, -1), k), "w", 40);
+  };
+  const LazyTensor q = test::linear(x, "q", 32), k = test::linear(x, "k", 32);
+  const auto stored = [](const LazyTensor& y, const PlanOptions& options) {
+    int count = 0;
+    for (const loops::Value& value : plan_of(case_of("", {y}).graph, options).routine.values)
+      count += value.type.dtype == DType::bfloat16 && value.role == loops::Role::temporary &&
+               value.name.find("panels") == std::string::npos;
+    return count;
+  };
+  EXPECT_EQ(stored(attended(q, k), all), 3);
+  EXPECT_EQ(stored(attended(q, given("k", {35, 32})), all), 0);
+  expect_rounded(case_of("", {attended(q, k)}), all);
+}
+
 // Both products of attention, by choice or where the processor has a unit for matrices.
 // Instructions for pairs alone make up for the rounding of no element.
 TEST(MosaicHalfProducts, attention_of_float32_by_choice) {
