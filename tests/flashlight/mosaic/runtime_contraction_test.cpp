@@ -264,11 +264,14 @@ TEST_F(RuntimeContraction, HasEverySize) {
         }
 }
 
-// A row and a column more or less than what registers for matrices hold, and more terms than are
-// summed up at once.
 template <class Element>
 void expect_product_of(const Sizes& size, int64_t runs, fl::Split split, int threads,
-                       int64_t shift = 0);
+                       int64_t shift = 0) {
+  expect_product<float, DirectOf<Element>, Element>(size, runs, split, threads, shift);
+}
+
+// A row and a column more or less than what registers for matrices hold, and more terms than are
+// summed up at once.
 TEST_F(RuntimeContraction, HasSizesAroundRegisters) {
   for (const int64_t rows : {3, 4, 16, 17, 31, 32, 33, 65})
     for (const int64_t terms : {2, 30, 32, 33, 64, 98}) {
@@ -278,12 +281,6 @@ TEST_F(RuntimeContraction, HasSizesAroundRegisters) {
   for (const int64_t rows : {9, 40})
     for (const int64_t terms : {1536, 1568, 3105})
       expect_product_of<fl::bfloat16>({rows, 40, terms}, 1, fl::Split::rows, 1);
-}
-
-template <class Element>
-void expect_product_of(const Sizes& size, int64_t runs, fl::Split split, int threads,
-                       int64_t shift) {
-  expect_product<float, DirectOf<Element>, Element>(size, runs, split, threads, shift);
 }
 
 // Floats that are multiplied as bfloat16: whole numbers up to 256 are such.
