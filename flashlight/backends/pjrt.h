@@ -14,6 +14,8 @@ struct Pjrt {
   std::string pjrt = {};
   // Which of its devices, from 0 on.
   int64_t device = 0;
+  // Parameters and buffers that the program does not write go to the device once, not in each call.
+  bool freeze = true;
 
   // The table of its options.
   static const composit::OptionFields<Pjrt>& fields();

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <deque>
 #include <map>
 #include <mutex>
 
@@ -37,22 +38,6 @@ ElementType element_type(const Type& type) {
   if (found == table.end()) throw UserError("[pjrt] there are no buffers of " + print(type));
   return found->second;
 }
-
-// Frees buffers, whatever happens.
-class DeviceBuffers {
- public:
-  explicit DeviceBuffers(const Library& library) : library_(library) {}
-  ~DeviceBuffers() {
-    for (DeviceBuffer* buffer : all)
-      library_.release(Function::buffer_destroy, BufferDestroy{{}, buffer});
-  }
-  DeviceBuffers(const DeviceBuffers&) = delete;
-  DeviceBuffers& operator=(const DeviceBuffers&) = delete;
-  std::vector<DeviceBuffer*> all;
-
- private:
-  const Library& library_;
-};
 
 }  // namespace
 
@@ -140,6 +125,44 @@ std::shared_ptr<const Library> library_at(const std::filesystem::path& path) {
   return library;
 }
 
+DeviceArray::DeviceArray(std::shared_ptr<const Library> library, Device* device, const void* data,
+                         const Type& type)
+    : library_(std::move(library)) {
+  ClientBufferFromHostBuffer copy{};
+  copy.client = library_->client();
+  copy.data = data;
+  copy.type = element_type(type);
+  copy.sizes = type.sizes.data();
+  copy.size_count = type.rank();
+  copy.device = device;
+  library_->call(Function::client_buffer_from_host_buffer, copy);
+  try {
+    library_->await(copy.done);
+  } catch (...) {
+    library_->release(Function::buffer_destroy, BufferDestroy{{}, copy.buffer});
+    throw;
+  }
+  buffer_ = copy.buffer;
+}
+
+DeviceArray::~DeviceArray() {
+  if (buffer_ != nullptr) library_->release(Function::buffer_destroy, BufferDestroy{{}, buffer_});
+}
+
+void DeviceArray::to_host(void* data, const Type& type) const {
+  std::vector<int64_t> axes;
+  for (size_t axis = type.rank(); axis-- > 0;) axes.push_back(static_cast<int64_t>(axis));
+  Layout layout{};
+  layout.head.size = sizeof(Layout);
+  constexpr size_t kEndOfTiled = offsetof(Layout, kind) - offsetof(Layout, tiled_head);
+  layout.tiled_head.size = kEndOfTiled;
+  layout.minor_to_major = axes.data();
+  layout.axis_count = axes.size();
+  BufferToHostBuffer copy{{}, buffer_, &layout, data, static_cast<size_t>(type.nbytes()), nullptr};
+  library_->call(Function::buffer_to_host_buffer, copy);
+  library_->await(copy.done);
+}
+
 LoadedProgram::LoadedProgram(std::shared_ptr<const Library> library, const std::string& module,
                              int64_t device)
     : library_(std::move(library)), device_(library_->device(device)) {
@@ -156,55 +179,33 @@ LoadedProgram::~LoadedProgram() {
   library_->release(Function::loaded_executable_destroy, LoadedExecutableDestroy{{}, executable_});
 }
 
-DeviceBuffer* LoadedProgram::to_device(const void* data, const Type& type) const {
-  ClientBufferFromHostBuffer copy{};
-  copy.client = library_->client();
-  copy.data = data;
-  copy.type = element_type(type);
-  copy.sizes = type.sizes.data();
-  copy.size_count = type.rank();
-  copy.device = device_;
-  library_->call(Function::client_buffer_from_host_buffer, copy);
-  library_->await(copy.done);
-  return copy.buffer;
+std::shared_ptr<const DeviceArray> LoadedProgram::to_device(const void* data,
+                                                            const Type& type) const {
+  return std::make_shared<const DeviceArray>(library_, device_, data, type);
 }
 
-void LoadedProgram::to_host(DeviceBuffer* buffer, void* data, const Type& type) const {
-  std::vector<int64_t> axes;
-  for (size_t axis = type.rank(); axis-- > 0;) axes.push_back(static_cast<int64_t>(axis));
-  Layout layout{};
-  layout.head.size = sizeof(Layout);
-  constexpr size_t kEndOfTiled = offsetof(Layout, kind) - offsetof(Layout, tiled_head);
-  layout.tiled_head.size = kEndOfTiled;
-  layout.minor_to_major = axes.data();
-  layout.axis_count = axes.size();
-  BufferToHostBuffer copy{{}, buffer, &layout, data, static_cast<size_t>(type.nbytes()), nullptr};
-  library_->call(Function::buffer_to_host_buffer, copy);
-  library_->await(copy.done);
-}
-
-void LoadedProgram::run(const std::vector<const void*>& inputs,
-                        const std::vector<Type>& input_types, const std::vector<void*>& results,
+void LoadedProgram::run(const DeviceArrays& arguments, const std::vector<void*>& results,
                         const std::vector<Type>& result_types) const {
-  DeviceBuffers arguments(*library_), given(*library_);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    arguments.all.push_back(to_device(inputs[i], input_types[i]));
-  std::vector<DeviceBuffer*> outputs(results.size());
-  std::vector<int64_t> kept(inputs.size());
-  for (size_t i = 0; i < kept.size(); ++i) kept[i] = static_cast<int64_t>(i);
+  std::vector<DeviceBuffer*> inputs, outputs(results.size());
+  std::vector<int64_t> kept;  // all: calls at the same time, and later ones, read them as well
+  for (const auto& argument : arguments) {
+    kept.push_back(static_cast<int64_t>(kept.size()));
+    inputs.push_back(argument->buffer());
+  }
   ExecuteOptions options{};
   options.head.size = sizeof(ExecuteOptions);
   options.not_donated = kept.data();
   options.not_donated_count = kept.size();
-  DeviceBuffer* const* const argument_list = arguments.all.data();
+  DeviceBuffer* const* const input_list = inputs.data();
   DeviceBuffer** const output_list = outputs.data();
   Event* done = nullptr;
   LoadedExecutableExecute execute{
-      {}, executable_, &options, &argument_list, 1, inputs.size(), &output_list, &done, nullptr};
+      {}, executable_, &options, &input_list, 1, inputs.size(), &output_list, &done, nullptr};
   library_->call(Function::loaded_executable_execute, execute);
-  given.all = outputs;
+  std::deque<DeviceArray> given;
+  for (DeviceBuffer* output : outputs) given.emplace_back(library_, output);
   library_->await(done);
-  for (size_t i = 0; i < results.size(); ++i) to_host(outputs[i], results[i], result_types[i]);
+  for (size_t i = 0; i < results.size(); ++i) given[i].to_host(results[i], result_types[i]);
 }
 
 }  // namespace flashlight::pjrt

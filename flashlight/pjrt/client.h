@@ -2,7 +2,7 @@
 //
 //   const auto library = library_at("libpjrt_cpu.so");
 //   const LoadedProgram program(library, module.text, /*device=*/0);
-//   program.run(inputs, input_types, results, result_types);
+//   program.run({program.to_device(x, x_type)}, results, result_types);
 #pragma once
 
 #include <filesystem>
@@ -61,6 +61,29 @@ class Library {
 // The library at this path; loaded once in a process, and never unloaded.
 std::shared_ptr<const Library> library_at(const std::filesystem::path& path);
 
+// Elements in the memory of a device, which nothing writes. Several calls may read them.
+class DeviceArray {
+ public:
+  // Copies row-major elements from the host. UserError with what the library says.
+  DeviceArray(std::shared_ptr<const Library> library, Device* device, const void* data,
+              const composit::Type& type);
+  // Takes over what a program gave.
+  DeviceArray(std::shared_ptr<const Library> library, DeviceBuffer* buffer)
+      : library_(std::move(library)), buffer_(buffer) {}
+  ~DeviceArray();
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  DeviceBuffer* buffer() const { return buffer_; }
+  // Copies row-major elements of this type to the host.
+  void to_host(void* data, const composit::Type& type) const;
+
+ private:
+  std::shared_ptr<const Library> library_;
+  DeviceBuffer* buffer_ = nullptr;
+};
+using DeviceArrays = std::vector<std::shared_ptr<const DeviceArray>>;
+
 // A module of StableHLO, compiled for one device.
 class LoadedProgram {
  public:
@@ -70,15 +93,15 @@ class LoadedProgram {
   LoadedProgram(const LoadedProgram&) = delete;
   LoadedProgram& operator=(const LoadedProgram&) = delete;
 
-  // Row-major elements on the host, of these types. UserError with what the library says.
-  void run(const std::vector<const void*>& inputs, const std::vector<composit::Type>& input_types,
-           const std::vector<void*>& results,
+  // Where the program runs: what is there, programs for the same one can share.
+  Device* device() const { return device_; }
+  // Copies row-major elements on the host to where the program runs.
+  std::shared_ptr<const DeviceArray> to_device(const void* data, const composit::Type& type) const;
+  // Gives row-major elements of these types to the host. UserError with what the library says.
+  void run(const DeviceArrays& arguments, const std::vector<void*>& results,
            const std::vector<composit::Type>& result_types) const;
 
  private:
-  DeviceBuffer* to_device(const void* data, const composit::Type& type) const;
-  void to_host(DeviceBuffer* buffer, void* data, const composit::Type& type) const;
-
   std::shared_ptr<const Library> library_;
   Device* device_;
   Executable* executable_ = nullptr;

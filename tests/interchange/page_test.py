@@ -204,6 +204,10 @@ class PageTest(unittest.TestCase):
                             plugin=str(found[0]))
         for compiled in names["values"]:
             self.assert_close(compiled(self.x), self.expected)
+        with torch.no_grad():
+            self.model.encoder.weight.mul_(-2)  # the copy on the device is another one now
+        for compiled in names["values"]:
+            self.assert_close(compiled(self.x), self.model(self.x))
         text = self.block("--backend pjrt").replace("FOLDER", self.saved())
         self.command(text.replace("PLUGIN", str(found[0])), "")
 
