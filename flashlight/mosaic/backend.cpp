@@ -105,6 +105,13 @@ const composit::Backend& backend() {
   return backend;
 }
 
+PlanOptions plan_options(const CompileOptions& options) {
+  CompileOptions all = options;
+  all.options = composit::complete(options.options, Mosaic::fields().table(),
+                                   composit::Option::Use::calls, "mosaic");
+  return planning_of(typed(all), all);
+}
+
 std::vector<Compiled> compile(std::vector<Plan> plans, int threads,
                               const std::vector<std::string>& flags) {
   std::vector<Source> emitted;

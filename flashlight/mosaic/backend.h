@@ -21,6 +21,9 @@ namespace flashlight::mosaic {
 
 const composit::Backend& backend();
 
+// What the backend plans by. UserError for an option that it does not have.
+PlanOptions plan_options(const composit::CompileOptions& options);
+
 // Plans that somebody may have changed by hand, in one translation unit: starting a compiler costs
 // more than a kernel. Their names have to be distinct; `threads` of a call, 0: one per core. All
 // code has to be prepared. UserError where values overlap that live at the same time.

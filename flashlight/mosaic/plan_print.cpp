@@ -126,6 +126,8 @@ class Printer {
     if (plan_.homes[value] == Home::arena) text += fmt::format(" at {}", plan_.offsets[value]);
     if (const auto operand = plan_.in_place.find(value); operand != plan_.in_place.end())
       text += " over " + names_[operand->second];
+    if (const auto input = plan_.updates.find(value); input != plan_.updates.end())
+      return text + ", the new value of " + names_[input->second] + ", in its memory";
     if (one.role == loops::Role::result) return text + ", a result";
     const auto reason = plan_.routine.kept.find(value);
     return reason == plan_.routine.kept.end() ? text : text + ", which " + reason->second;

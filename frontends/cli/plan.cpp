@@ -5,6 +5,7 @@
 #include "composit/io/file.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
+#include "flashlight/mosaic/backend.h"
 #include "flashlight/mosaic/draw.h"
 #include "frontends/cli/commands.h"
 
@@ -27,17 +28,15 @@ void check_ending(const std::string& file, bool is_graph) {
                             "'");
 }
 
-void draw(const PlanArguments& arguments, const composit::Graph& graph) {
+void draw(const PlanArguments& arguments, const composit::SavedCapture& capture,
+          const composit::CompileOptions& options) {
   if (arguments.backend->name() != "mosaic")
     throw composit::UserError("[plan] expected the backend mosaic for a drawing, received '" +
                               arguments.backend->name() + "'");
   if (!arguments.arena.empty()) check_ending(arguments.arena, false);
   if (!arguments.graph.empty()) check_ending(arguments.graph, true);
-  const auto found = arguments.options.find("choices");
-  const flashlight::mosaic::Plan plan = flashlight::mosaic::plan_of(
-      graph, {.name = fs::path(arguments.folder).stem(),
-              .choices = flashlight::mosaic::parse_choices(
-                  found == arguments.options.end() ? "" : std::get<std::string>(found->second))});
+  const flashlight::mosaic::Plan plan =
+      flashlight::mosaic::plan_of(capture.graph, flashlight::mosaic::plan_options(options));
   if (!arguments.arena.empty()) write_text(arguments.arena, flashlight::mosaic::arena_svg(plan));
   if (!arguments.graph.empty()) {
     const std::string dot = flashlight::mosaic::kernels_dot(plan);
@@ -51,13 +50,13 @@ void draw(const PlanArguments& arguments, const composit::Graph& graph) {
 
 int plan(const PlanArguments& arguments, std::ostream& out) {
   const composit::SavedCapture capture = load_to_compile(arguments.folder);
-  if (!arguments.arena.empty() || !arguments.graph.empty()) {
-    draw(arguments, capture.graph);
-    return 0;
-  }
   composit::CompileOptions options =
       compile_options(capture, arguments.options, fs::path(arguments.folder).stem());
-  options.may_prepare = true;
+  options.may_prepare = options.may_update = true;  // as callers of compiled code do
+  if (!arguments.arena.empty() || !arguments.graph.empty()) {
+    draw(arguments, capture, options);
+    return 0;
+  }
   out << arguments.backend->plan(capture.graph, options);
   return 0;
 }

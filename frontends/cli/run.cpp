@@ -36,10 +36,12 @@ int run(const BackendArguments& arguments, std::ostream& out) {
   const composit::SavedCapture capture = load_to_compile(arguments.folder);
   const std::string name = std::filesystem::path(arguments.folder).stem();
   const auto start = std::chrono::steady_clock::now();
-  const composit::Compiled compiled =
-      arguments.backend->compile(capture.graph, compile_options(capture, arguments.options, name));
+  composit::CompileOptions options = compile_options(capture, arguments.options, name);
+  options.may_prepare = true;
+  const composit::Compiled made = arguments.backend->compile(capture.graph, options);
   out << "compiled in " << seconds_since(start) << " s\n";
   const std::vector<Array> inputs = example_of(capture);
+  const composit::Compiled compiled(made->prepare(inputs));
   std::vector<Array> results;
   double best = 1e9;
   for (int round = 0; round < 5; ++round) {

@@ -90,7 +90,8 @@ std::pair<Tensors, std::optional<std::string>> call(const CaptureBase& capture,
 
 std::string source_of(const composit::Graph& graph, const std::string& name,
                       const std::string& backend) {
-  return backend_named(backend).source(graph, {.name = name, .may_prepare = true});
+  return backend_named(backend).source(graph,
+                                       {.name = name, .may_prepare = true, .may_update = true});
 }
 
 void add_reports(py::module_& module) {
