@@ -39,7 +39,7 @@
 // The version of this interface. It grows by one when functions, or members of options, are added.
 // Nothing is ever taken away from the library of one soname: programs go on working with newer
 // ones.
-#define FLASHLIGHT_C_VERSION 2
+#define FLASHLIGHT_C_VERSION 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -197,6 +197,10 @@ typedef struct {
   // has the weights: the model, beside that folder or in it, refers to them there. NULL: they are
   // written beside the model.
   const char* weights_in;
+  // Since version 3. .onnx: products with weights of 4 bits in groups become onnxruntime's
+  // com.microsoft::MatMulNBits, which other runtimes may lack.
+  int32_t matmul_nbits;
+  int32_t reserved;  // 0
 } flashlight_export_options;
 
 // Writes a file of other tools, which its ending says: .pt2 (torch.export), .onnx, whose weights

@@ -24,13 +24,19 @@ void write(const Source& source, const char* file, const flashlight_export_optio
   const bool drop_guards = flag_from(options.drop_guards, "drop_guards");
   const bool as_buffers = flag_from(options.parameters_as_buffers, "parameters_as_buffers");
   const bool by_name = flag_from(options.weights_as_parameters, "weights_as_parameters");
+  const bool matmul_nbits = flag_from(options.matmul_nbits, "matmul_nbits");
+  if (options.reserved != 0)
+    throw UserError("expected 0 for `reserved`, received " + std::to_string(options.reserved));
   const std::filesystem::path path = text_from(file, "file");
   const std::string format = path.extension().string();
-  if (format != ".onnx") expect_unset(options.weights_in != nullptr, "weights_in", format);
+  if (format != ".onnx") {
+    expect_unset(options.weights_in != nullptr, "weights_in", format);
+    expect_unset(matmul_nbits, "matmul_nbits", format);
+  }
   if (format == ".onnx") {
     expect_unset(as_buffers, "parameters_as_buffers", format);
     expect_unset(by_name, "weights_as_parameters", format);
-    composit::OnnxOptions how{.drop_guards = drop_guards};
+    composit::OnnxOptions how{.drop_guards = drop_guards, .matmul_nbits = matmul_nbits};
     if (options.opset != 0) how.opset = options.opset;
     if (options.weights_in != nullptr) how.weights_in = text_from(options.weights_in, "weights_in");
     save_onnx(source, path, how);

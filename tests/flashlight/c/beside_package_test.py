@@ -3,8 +3,10 @@ load, in either order, and the second that records says so instead of recording 
 
     beside_package_test.py [FIRST]        # c or package; without it, both are tried in processes of their own"""
 
+import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 
@@ -27,10 +29,28 @@ def record_by_package():
 
 class BesidePackageTest(unittest.TestCase):
     def test_the_second_one_is_refused(self):
+        """Where one records."""
         for first in "c", "package":
             process = subprocess.run([sys.executable, __file__, first], capture_output=True, text=True)
             self.assertEqual(process.returncode, 0, process.stderr)
             self.assertIn("another library has registered a fallback on the dispatch key", process.stdout)
+
+    def test_what_the_package_quantized(self):
+        """Files of numbers of 4 bits, with onnxruntime's own operator and without."""
+        import torch
+
+        import binding
+        import flashlight
+
+        with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+            captured = flashlight.trace(torch.nn.Linear(64, 32), torch.randn(5, 64))
+            small, _ = captured.quantize(backend="reference", measure=False, weights="int4", group=32)
+            small.save(folder + "/small")
+            loaded = binding.Capture.load(folder + "/small")
+            for options in {}, {"matmul_nbits": 1}:
+                loaded.export(folder + "/model.onnx", **options)
+                text = (pathlib.Path(folder) / "model.onnx").read_bytes()
+                self.assertEqual(text.count(b"\x22\x0bMatMulNBits"), len(options))
 
 
 if __name__ == "__main__":

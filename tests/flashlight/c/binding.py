@@ -54,6 +54,16 @@ def _run(function, handle, tensors, count):
     return [_adopted(output) for output in outputs]
 
 
+class ExportOptions(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_size_t), ("opset", ctypes.c_int32), ("drop_guards", ctypes.c_int32),
+                ("parameters_as_buffers", ctypes.c_int32), ("weights_as_parameters", ctypes.c_int32),
+                ("weights_in", ctypes.c_char_p), ("matmul_nbits", ctypes.c_int32), ("reserved", ctypes.c_int32)]
+
+    @classmethod
+    def of(cls, **options):
+        return cls(struct_size=ctypes.sizeof(cls), **options)
+
+
 class Scope:
     def __init__(self, inputs=(), parameters=(), buffers=()):
         self._named = {"input": dict(inputs), "parameter": dict(parameters), "buffer": dict(buffers)}
@@ -110,8 +120,8 @@ class Capture:
     def save(self, folder):
         _call("capture_save", self.handle, os.fsencode(folder))
 
-    def export(self, file):
-        _call("capture_export", self.handle, os.fsencode(file), None)
+    def export(self, file, **options):
+        _call("capture_export", self.handle, os.fsencode(file), ctypes.byref(ExportOptions.of(**options)))
 
     def replay(self, *tensors):
         return _run("capture_replay", self.handle, tensors, self._outputs)

@@ -220,7 +220,7 @@ static void export_files(flashlight_capture capture, const Model* model, const c
   char path[512];
   flashlight_gradient gradient = NULL;
   Tensor x = made(13, model->dtype, ROWS, IN), y, loss;
-  const flashlight_export_options opset = {sizeof opset, 21, 0, 0, 0, NULL};
+  const flashlight_export_options opset = {sizeof opset, 21, 0, 0, 0, NULL, 0, 0};
   run(model, x, &y, &loss);
   write_numbers(folder, "x", x);
   write_numbers(folder, "y", y);
@@ -230,7 +230,7 @@ static void export_files(flashlight_capture capture, const Model* model, const c
   DONE(flashlight_capture_export(capture, path, &opset));
   char where[512];
   snprintf(where, sizeof where, "%s/saved", folder);
-  const flashlight_export_options shared = {sizeof shared, 0, 0, 0, 0, where};
+  const flashlight_export_options shared = {sizeof shared, 0, 0, 0, 0, where, 0, 0};
   snprintf(path, sizeof path, "%s/shared.onnx", folder);
   DONE(flashlight_capture_export(capture, path, &shared));
   snprintf(path, sizeof path, "%s/perceptron.pt2", folder);

@@ -341,6 +341,24 @@ TEST(Options, of_files) {
             "[flashlight_capture_export] .mlir has no option `weights_in`: expected 0");
   EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &shared)),
               HasSubstr("/tmp/nowhere"));
+  flashlight_export_options blocks{};
+  blocks.struct_size = sizeof blocks;
+  blocks.matmul_nbits = 1;
+  EXPECT_EQ(error_of(flashlight_capture_export(capture, "/tmp/never.pt2", &blocks)),
+            "[flashlight_capture_export] .pt2 has no option `matmul_nbits`: expected 0");
+  blocks.matmul_nbits = 4;
+  EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &blocks)),
+              HasSubstr("expected 0 or 1 for `matmul_nbits`, received 4"));
+  // A program of version 2: what it has behind its struct is its own.
+  blocks.struct_size = offsetof(flashlight_export_options, matmul_nbits);
+  blocks.weights_in = "/tmp/nowhere";
+  EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &blocks)),
+              HasSubstr("/tmp/nowhere"));
+  blocks = {};
+  blocks.struct_size = sizeof blocks;
+  blocks.reserved = 5;
+  EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &blocks)),
+              HasSubstr("expected 0 for `reserved`, received 5"));
   options.opset = 7;
   EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &options)),
               HasSubstr("expected an opset from 20 to 24"));
