@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <optional>
 #include <set>
 
 #include "composit/interchange/onnx_read/rows.h"
@@ -13,12 +15,16 @@ namespace {
 // One model after the other; remembers the operators.
 class Models {
  public:
+  Models() = default;
+  // With another value for one of the attributes, by its place among those of a model.
+  Models(size_t place, int64_t value) : changed_(place), value_(value) {}
+
   std::string fused() {
     return made({{own("BiasGelu", {"x", "b"}, {"a"}), own("FastGelu", {"a", "b"}, {"c"}),
                   own("Gelu", {"c"}, {"d"}), own("QuickGelu", {"d"}, {"e"}),
                   own("SkipLayerNormalization", {"e", "x", "b", "b", "b"}, {"f", "", "", "sum"}),
                   own("SkipSimplifiedLayerNormalization", {"f", "sum", "b"}, {"g"}),
-                  own("FusedMatMul", {"g", "x"}, {"y"}, {attribute("transB", 1)})},
+                  own("FusedMatMul", {"g", "x"}, {"y"}, {number("transB", 1)})},
                  {x_of({2, 3, 4})},
                  {y_of({2, 3, 3})},
                  {weight("b", {4})}});
@@ -31,9 +37,9 @@ class Models {
                   own("QLinearSigmoid", {"c", "s", "z", "s", "z"}, {"d"}),
                   own("QLinearLeakyRelu", {"d", "s", "z", "s", "z"}, {"e"}),
                   own("QLinearConcat", {"s", "z", "e", "s", "z", "a", "s", "z"}, {"f"},
-                      {attribute("axis", 1)}),
+                      {number("axis", 1)}),
                   own("QLinearGlobalAveragePool", {"f", "s", "z", "s", "z"}, {"g"},
-                      {attribute("channels_last", 0)}),
+                      {number("channels_last", 0)}),
                   own("DequantizeLinear", {"g", "s", "z"}, {"y"})},
                  {x_of({1, 2, 2, 2})},
                  {y_of({1, 4, 1, 1})},
@@ -43,8 +49,7 @@ class Models {
   std::string products() {
     return made(
         {{own("MatMulNBits", {"x", "w", "scales"}, {"a"},
-              {attribute("K", 32), attribute("N", 4), attribute("bits", 4),
-               attribute("block_size", 16)}),
+              {number("K", 32), number("N", 4), number("bits", 4), number("block_size", 16)}),
           own("DynamicQuantizeMatMul", {"a", "v", "s", "z"}, {"c"}),
           own("QuantizeLinear", {"c", "s", "z"}, {"d"}),
           own("MatMulIntegerToFloat", {"d", "u", "s", "s", "z", "z"}, {"y"})},
@@ -57,23 +62,24 @@ class Models {
   }
 
   std::string attention() {
-    const Message heads = attribute("num_heads", 2);
+    const Message heads = number("num_heads", 2);
     return made({{own("RotaryEmbedding", {"x", "from", "table", "table"}, {"r"}, {heads}),
                   own("Attention", {"r", "w", "b", "mask"}, {"a"}, {heads}),
                   own("MultiHeadAttention", {"a", "x", "r"}, {"m"}, {heads}),
                   own("GroupQueryAttention",
                       {"m", "k", "k", "", "", "last", "all", "table", "table"}, {"y"},
-                      {heads, attribute("kv_num_heads", 1), attribute("do_rotary", 1),
-                       attribute("local_window_size", 2)})},
-                 {x_of({1, 3, 8})},
-                 {y_of({1, 3, 8})},
-                 {weight("w", {8, 24}), weight("b", {24}), weight("k", {1, 3, 4}),
-                  weight("table", {4, 2}), tensor<int64_t>("from", DType::int64, {1}, {0}),
+                      {heads, number("kv_num_heads", 1), number("do_rotary", 1),
+                       number("local_window_size", 2)})},
+                 {x_of({1, 3, 4})},
+                 {y_of({1, 3, 4})},
+                 {weight("w", {4, 12}), weight("b", {12}), weight("k", {1, 3, 2}),
+                  weight("table", {4, 1}), tensor<int64_t>("from", DType::int64, {1}, {0}),
                   tensor<int32_t>("mask", DType::int32, {1}, {2}),
                   tensor<int32_t>("last", DType::int32, {1}, {2}),
                   tensor<int32_t>("all", DType::int32, {}, {3})}});
   }
 
+  size_t numbers() const { return numbers_; }
   const std::set<std::string>& operators() const { return operators_; }
 
  private:
@@ -82,18 +88,41 @@ class Models {
     operators_.insert(op);
     return node(op, inputs, outputs, attributes, kMicrosoft);
   }
+  Message number(std::string_view name, int64_t value) {
+    return attribute(name, changed_ == numbers_++ ? value_ : value);
+  }
   static std::string made(Parts parts) {
     parts.domains = {std::string(kMicrosoft)};
     return model(parts);
   }
 
   std::set<std::string> operators_;
+  size_t numbers_ = 0;
+  std::optional<size_t> changed_ = {};
+  int64_t value_ = 0;
 };
 
 TEST(onnx_microsoft_fuzz, fused) { survives_changes(Models().fused()); }
 TEST(onnx_microsoft_fuzz, integers) { survives_changes(Models().integers()); }
 TEST(onnx_microsoft_fuzz, products) { survives_changes(Models().products()); }
 TEST(onnx_microsoft_fuzz, attention) { survives_changes(Models().attention()); }
+
+TEST(onnx_microsoft_fuzz, attributes_at_their_limits) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  using Make = std::string (Models::*)();
+  for (const Make make :
+       {&Models::fused, &Models::integers, &Models::products, &Models::attention}) {
+    Models shown;
+    (shown.*make)();
+    EXPECT_GT(shown.numbers(), 0U);
+    for (size_t place = 0; place < shown.numbers(); ++place)
+      for (const int64_t value : {-kMost - 1, -kMost, int64_t{-1}, int64_t{0}, int64_t{1},
+                                  int64_t{1} << 31, int64_t{1} << 32, int64_t{1} << 62, kMost}) {
+        SCOPED_TRACE("number " + std::to_string(place) + " is " + std::to_string(value));
+        survives((Models(place, value).*make)(), true);
+      }
+  }
+}
 
 TEST(onnx_microsoft_fuzz, has_all_operators_that_are_read) {
   Models models;
