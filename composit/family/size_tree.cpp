@@ -7,6 +7,7 @@
 
 #include "composit/family/bind.h"
 #include "composit/family/fit.h"
+#include "composit/family/step_fit.h"
 #include "composit/family/unify.h"
 #include "composit/ir/error.h"
 
@@ -207,7 +208,6 @@ class OverInputs {
   // A size of a value of the program by those of its inputs: the formula that gives it at all
   // points at which there is such a value.
   SizeFormula fitted(const Fork& fork, const SizeFormula& formula) const {
-    const SizeCondition asked{formula, SizeCondition::Relation::equal, formula};
     std::vector<int64_t> series;
     std::vector<SizeLeaf> leaves;
     for (size_t s = 0; s < hull_.size(); ++s) {
@@ -215,12 +215,9 @@ class OverInputs {
       leaves.push_back({own.tensor(), own.axis(), {}, true});
     }
     for (const SizeValues& sizes : points_) {
-      try {
-        const auto size_of = sizes_before(cases_.cases[fork.reader], {asked}, sizes);
-        series.push_back(size_of(formula.tensor(), formula.axis()));
-      } catch (const UserError&) {
-        continue;  // no program has these sizes
-      }
+      const std::optional<int64_t> number = number_at(fork, formula, sizes);
+      if (!number) continue;
+      series.push_back(*number);
       for (size_t s = 0; s < hull_.size(); ++s) leaves[s].values.push_back(sizes.at(hull_[s].name));
     }
     if (series.empty()) refuse(fork);
@@ -231,8 +228,49 @@ class OverInputs {
                          [&](int64_t n) { return n == leaf.values[0]; });
     });
     const std::vector<Fit> found = fits(series, leaves);
-    if (found.empty()) refuse(fork);
-    return found[0].formula;
+    if (!found.empty()) return found[0].formula;
+    const auto steps = in_steps(fork, formula, series, leaves);
+    if (!steps) refuse(fork);
+    return *steps;
+  }
+
+  // The formula that rounds one of the sizes.
+  std::optional<SizeFormula> in_steps(const Fork& fork, const SizeFormula& formula,
+                                      const std::vector<int64_t>& series,
+                                      const std::vector<SizeLeaf>& leaves) const {
+    for (size_t s = 0; s < hull_.size(); ++s) {
+      const SizeFormula own = leaf(s);
+      const auto one = std::find_if(leaves.begin(), leaves.end(), [&](const SizeLeaf& leaf) {
+        return leaf.tensor == own.tensor() && leaf.axis == own.axis();
+      });
+      if (one == leaves.end() || (hull_[s].high - hull_[s].low) / hull_[s].step > kMost) continue;
+      std::vector<int64_t> range;
+      for (int64_t size = hull_[s].low; size <= hull_[s].high; size += hull_[s].step)
+        range.push_back(size);
+      const auto at = [&](int64_t size) -> std::optional<int64_t> {
+        for (const SizeValues* point : {&points_.front(), &points_.back()}) {
+          SizeValues sizes = *point;
+          sizes[hull_[s].name] = size;
+          if (const auto number = number_at(fork, formula, sizes)) return number;
+        }
+        return std::nullopt;
+      };
+      if (auto steps = step_fit(series, one->values, own, range, at)) return steps;
+    }
+    return std::nullopt;
+  }
+
+  // A size of a value of the program at these sizes of the inputs; nothing where no program has
+  // them.
+  std::optional<int64_t> number_at(const Fork& fork, const SizeFormula& formula,
+                                   const SizeValues& sizes) const {
+    const SizeCondition asked{formula, SizeCondition::Relation::equal, formula};
+    try {
+      const auto size_of = sizes_before(cases_.cases[fork.reader], {asked}, sizes);
+      return size_of(formula.tensor(), formula.axis());
+    } catch (const UserError&) {
+      return std::nullopt;
+    }
   }
 
   [[noreturn]] void refuse(const Fork& fork) const {
