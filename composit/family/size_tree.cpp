@@ -234,30 +234,30 @@ class OverInputs {
     return *steps;
   }
 
-  // The formula that rounds one of the sizes.
+  // The formula that rounds one of the sizes, or two and multiplies them, as patches of a picture
+  // are counted.
   std::optional<SizeFormula> in_steps(const Fork& fork, const SizeFormula& formula,
                                       const std::vector<int64_t>& series,
                                       const std::vector<SizeLeaf>& leaves) const {
+    std::vector<StepAxis> axes;
     for (size_t s = 0; s < hull_.size(); ++s) {
       const SizeFormula own = leaf(s);
       const auto one = std::find_if(leaves.begin(), leaves.end(), [&](const SizeLeaf& leaf) {
         return leaf.tensor == own.tensor() && leaf.axis == own.axis();
       });
       if (one == leaves.end() || (hull_[s].high - hull_[s].low) / hull_[s].step > kMost) continue;
-      std::vector<int64_t> range;
+      StepAxis axis{
+          .name = hull_[s].name, .size = own, .range = {}, .shown = one->values, .at = {}};
       for (int64_t size = hull_[s].low; size <= hull_[s].high; size += hull_[s].step)
-        range.push_back(size);
-      const auto at = [&](int64_t size) -> std::optional<int64_t> {
-        for (const SizeValues* point : {&points_.front(), &points_.back()}) {
-          SizeValues sizes = *point;
-          sizes[hull_[s].name] = size;
-          if (const auto number = number_at(fork, formula, sizes)) return number;
-        }
-        return std::nullopt;
+        axis.range.push_back(size);
+      axis.at = [&, s](const SizeValues& point, int64_t size) {
+        SizeValues sizes = point;
+        sizes[hull_[s].name] = size;
+        return number_at(fork, formula, sizes);
       };
-      if (auto steps = step_fit(series, one->values, own, range, at)) return steps;
+      axes.push_back(std::move(axis));
     }
-    return std::nullopt;
+    return step_fit(series, axes, {points_.front(), points_.back()});
   }
 
   // A size of a value of the program at these sizes of the inputs; nothing where no program has

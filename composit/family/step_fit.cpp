@@ -1,10 +1,12 @@
 #include "composit/family/step_fit.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace composit {
 namespace {
 
+constexpr size_t kShown = 64;   // sizes of an axis, from which a factor is told
 constexpr size_t kTold = 4096;  // candidates that are told apart, and divisors
 
 struct Steps {
@@ -40,6 +42,51 @@ std::vector<Steps> all_steps(const std::vector<int64_t>& values,
   return found;
 }
 
+// The factor of a product that follows from one axis, with the other sizes of a point.
+// `divided_by`: the other factor there.
+std::optional<SizeFormula> factor(const StepAxis& axis, const SizeValues& point,
+                                  int64_t divided_by) {
+  const auto at = [&](int64_t size) -> std::optional<int64_t> {
+    const std::optional<int64_t> number = axis.at(point, size);
+    if (!number || *number % divided_by != 0) return std::nullopt;
+    return *number / divided_by;
+  };
+  std::vector<int64_t> values, sizes;
+  const size_t step = (axis.range.size() - 1) / kShown + 1;
+  for (size_t i = 0; i < axis.range.size(); i += step) {
+    const std::optional<int64_t> number = at(axis.range[i]);
+    if (!number) continue;
+    values.push_back(*number);
+    sizes.push_back(axis.range[i]);
+  }
+  return step_fit(values, sizes, axis.size, axis.range, at);
+}
+
+int64_t evaluated(const SizeFormula& formula, int64_t size) {
+  return formula.evaluate([&](const LazyTensor&, size_t) { return size; });
+}
+
+// At a point the product is a * b: for each b that divides all products there, what a and b are.
+std::optional<SizeFormula> product(const std::vector<int64_t>& values, const StepAxis& left,
+                                   const StepAxis& right, const SizeValues& point) {
+  int64_t common = 0;
+  for (const int64_t size : left.range)
+    if (const auto number = left.at(point, size)) common = std::gcd(common, *number);
+  if (common > static_cast<int64_t>(kTold)) return std::nullopt;
+  for (int64_t other = 1; other <= common; ++other) {
+    if (common % other != 0) continue;
+    const std::optional<SizeFormula> a = factor(left, point, other);
+    const int64_t here = a ? evaluated(*a, left.of(point)) : 0;
+    const std::optional<SizeFormula> b = here == 0 ? std::nullopt : factor(right, point, here);
+    if (!b) continue;
+    bool holds = true;
+    for (size_t i = 0; holds && i < values.size(); ++i)
+      holds = evaluated(*a, left.shown[i]) * evaluated(*b, right.shown[i]) == values[i];
+    if (holds) return *a * *b;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<SizeFormula> step_fit(const std::vector<int64_t>& values,
@@ -62,6 +109,24 @@ std::optional<SizeFormula> step_fit(const std::vector<int64_t>& values,
                           : steps.added > 0 ? size + steps.added
                                             : size - -steps.added;
   return div(sum, steps.divisor);
+}
+
+std::optional<SizeFormula> step_fit(const std::vector<int64_t>& values,
+                                    const std::vector<StepAxis>& axes,
+                                    const std::vector<SizeValues>& points) {
+  for (const StepAxis& axis : axes) {
+    const auto at = [&](int64_t size) {
+      std::optional<int64_t> number;
+      for (size_t i = 0; !number && i < points.size(); ++i) number = axis.at(points[i], size);
+      return number;
+    };
+    if (auto one = step_fit(values, axis.shown, axis.size, axis.range, at)) return one;
+  }
+  for (size_t i = 0; i < axes.size(); ++i)
+    for (size_t k = i + 1; k < axes.size(); ++k)
+      for (const SizeValues& point : points)
+        if (auto two = product(values, axes[i], axes[k], point)) return two;
+  return std::nullopt;
 }
 
 }  // namespace composit

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "composit/family/family.h"
 #include "composit/ir/size_formula.h"
 
 namespace composit {
@@ -24,5 +25,22 @@ using StepAt = std::function<std::optional<int64_t>(int64_t size)>;
 std::optional<SizeFormula> step_fit(const std::vector<int64_t>& values,
                                     const std::vector<int64_t>& sizes, const SizeFormula& size,
                                     const std::vector<int64_t>& range, const StepAt& at);
+
+// A size of the inputs that a number may follow from.
+struct StepAxis {
+  std::string name;  // by which points have it
+  SizeFormula size;
+  std::vector<int64_t> range;  // all that it may be, ascending
+  std::vector<int64_t> shown;  // by value
+  // The number where this size is another one than at a point.
+  std::function<std::optional<int64_t>(const SizeValues& point, int64_t size)> at;
+  int64_t of(const SizeValues& point) const { return point.at(name); }
+};
+
+// The same by one of the axes, or as a product of two, each rounded by itself; the others make no
+// difference. `points`: where numbers are asked for.
+std::optional<SizeFormula> step_fit(const std::vector<int64_t>& values,
+                                    const std::vector<StepAxis>& axes,
+                                    const std::vector<SizeValues>& points);
 
 }  // namespace composit

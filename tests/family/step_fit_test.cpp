@@ -77,5 +77,44 @@ TEST_F(StepFit, RefusesOthers) {
   EXPECT_FALSE(step_fit({1, 2, 3}, {10, 20, 30}, size_of(x, 0), range, other));
 }
 
+// Patches of a picture, and a batch that makes no difference.
+TEST_F(StepFit, IsAProductOfTwo) {
+  const std::vector<Window> rows = {{3, 4, 1}, {2, 2}}, columns = {{5, 3}, {2, 2}};
+  const auto number = [&](const SizeValues& sizes) {
+    return std::optional(behind(rows, sizes.at("h")) * behind(columns, sizes.at("w")));
+  };
+  const LazyTensor picture = input("picture", tensor_type(DType::float32, {2, 40, 40}));
+  std::vector<StepAxis> axes;
+  for (const std::string name : {"n", "h", "w"}) {
+    StepAxis axis{
+        .name = name, .size = size_of(picture, axes.size()), .range = {}, .shown = {}, .at = {}};
+    for (int64_t size = name == "n" ? 1 : 30; size <= (name == "n" ? 4 : 90); ++size)
+      axis.range.push_back(size);
+    axis.at = [=](const SizeValues& point, int64_t size) {
+      SizeValues sizes = point;
+      sizes[name] = size;
+      return number(sizes);
+    };
+    axes.push_back(std::move(axis));
+  }
+  std::vector<int64_t> values;
+  for (int64_t i = 0; i < 50; ++i) {
+    const SizeValues point = {{"n", 1 + i % 4}, {"h", 30 + 7 * i % 61}, {"w", 30 + 11 * i % 61}};
+    for (StepAxis& axis : axes) axis.shown.push_back(point.at(axis.name));
+    values.push_back(*number(point));
+  }
+  const std::vector<SizeValues> points = {{{"n", 1}, {"h", 30}, {"w", 30}},
+                                          {{"n", 4}, {"h", 90}, {"w", 90}}};
+  const auto formula = step_fit(values, axes, points);
+  ASSERT_TRUE(formula);
+  for (int64_t h = 30; h <= 90; ++h)
+    for (int64_t w = 30; w <= 90; ++w)
+      ASSERT_EQ(
+          formula->evaluate([&](const LazyTensor&, size_t axis) { return axis == 1 ? h : w; }),
+          *number({{"h", h}, {"w", w}}));
+  values[7] += 1;
+  EXPECT_FALSE(step_fit(values, axes, points));
+}
+
 }  // namespace
 }  // namespace composit

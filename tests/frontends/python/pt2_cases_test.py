@@ -25,6 +25,18 @@ def exported(family, **options):
         return torch.export.load(file)
 
 
+class Behind(torch.nn.Module):
+    """Goes another way where an odd number remains."""
+
+    def __init__(self, windows, number):
+        super().__init__()
+        self.windows, self.number = windows, number
+
+    def forward(self, x):
+        y = self.windows(x)
+        return y.tanh() if self.number(y) % 2 else y.relu()
+
+
 class CasesTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(5)
@@ -76,6 +88,18 @@ class CasesTest(unittest.TestCase):
         model = Both()
         family = flashlight.trace_family(model, [(x,) for x in BOTH_SHOWN], sizes=["rows"])
         self.agrees(model, family, [positive(3), negative(8), positive(11), negative(11), negative(17), positive(9)])
+
+    def test_sizes_behind_windows_choose(self):
+        """Of sounds and pictures, which convolutions shorten: each of these conditions rounds the input's size."""
+        sound = Behind(torch.nn.Sequential(torch.nn.Conv1d(1, 2, 10, 5), torch.nn.Conv1d(2, 2, 8, 4)),
+                       lambda y: y.shape[2])
+        family = flashlight.trace_family(sound, lambda n: (torch.randn(1, 1, n),), sizes={"n": (200, 600)})
+        self.agrees(sound, family, [torch.randn(1, 1, n) for n in range(200, 600, 7)])
+        picture = Behind(torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3, 4, 1), torch.nn.Unfold(2, stride=2)),
+                         lambda y: y.shape[2])
+        family = flashlight.trace_family(picture, lambda h, w: (torch.randn(1, 1, h, w),),
+                                         sizes={"h": (16, 60), "w": (16, 60)})
+        self.agrees(picture, family, [torch.randn(1, 1, h, w) for h in range(16, 54, 3) for w in (17, 24, 39, 52)])
 
     def test_ways_that_have_no_size_in_common_are_refused(self):
         shown = [positive(2, 16), positive(3, 23), positive(5, 12), negative(7, 30)]
