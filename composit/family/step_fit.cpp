@@ -24,9 +24,11 @@ std::vector<Steps> all_steps(const std::vector<int64_t>& values,
   const int64_t rise = values[static_cast<size_t>(most - sizes.begin())] -
                        values[static_cast<size_t>(least - sizes.begin())];
   std::vector<Steps> found;
-  if (rise < 2) return found;  // one step may be of any width
+  if (rise < 1) return found;
   const int64_t span = *most - *least;
-  const int64_t first = std::max<int64_t>(1, span / (rise + 1)), last = span / (rise - 1) + 1;
+  // One step may be of any width: of one that is wider than the range there is one place.
+  const int64_t first = rise == 1 ? span + 1 : std::max<int64_t>(1, span / (rise + 1));
+  const int64_t last = rise == 1 ? first : span / (rise - 1) + 1;
   if (last - first > static_cast<int64_t>(kTold)) return found;
   for (int64_t divisor = first; divisor <= last; ++divisor) {
     // value == div(size + added, divisor) bounds `added` from both sides.
@@ -92,7 +94,7 @@ std::optional<SizeFormula> product(const std::vector<int64_t>& values, const Ste
 std::optional<SizeFormula> step_fit(const std::vector<int64_t>& values,
                                     const std::vector<int64_t>& sizes, const SizeFormula& size,
                                     const std::vector<int64_t>& range, const StepAt& at) {
-  if (values.empty()) return std::nullopt;
+  if (values.empty() || range.empty()) return std::nullopt;
   std::vector<Steps> found = all_steps(values, sizes);
   for (const int64_t one : range) {
     if (found.size() < 2) break;
@@ -105,6 +107,11 @@ std::optional<SizeFormula> step_fit(const std::vector<int64_t>& values,
   }
   if (found.empty()) return std::nullopt;
   const Steps& steps = found[0];  // the others are equal in all of the range
+  // A single step is little to tell a function by, so all sizes are asked.
+  const bool is_single = steps.at(range.back()) - steps.at(range.front()) < 2;
+  for (const int64_t one : is_single ? range : std::vector<int64_t>())
+    if (const std::optional<int64_t> number = at(one); number && *number != steps.at(one))
+      return std::nullopt;
   const SizeFormula sum = steps.added == 0  ? size
                           : steps.added > 0 ? size + steps.added
                                             : size - -steps.added;

@@ -69,12 +69,25 @@ TEST_F(StepFit, RefusesOthers) {
   const auto none = [](int64_t) { return std::optional<int64_t>(); };
   EXPECT_FALSE(step_fit({1, 4, 9, 16}, {1, 2, 3, 4}, size_of(x, 0), {1, 2, 3, 4}, none));
   EXPECT_FALSE(step_fit({9, 8, 7, 6}, {1, 2, 3, 4}, size_of(x, 0), {1, 2, 3, 4}, none));
-  EXPECT_FALSE(step_fit({1, 2}, {10, 90}, size_of(x, 0), {10, 90}, none)) << "of one step";
   EXPECT_FALSE(step_fit({}, {}, size_of(x, 0), {}, none));
   // Fits at what is shown, and is another function in between.
   std::vector<int64_t> range = {10, 11, 12, 13, 14, 20, 30};
   const auto other = [](int64_t) { return std::optional<int64_t>(77); };
   EXPECT_FALSE(step_fit({1, 2, 3}, {10, 20, 30}, size_of(x, 0), range, other));
+}
+
+// At 97 there is one more: all sizes are asked.
+TEST_F(StepFit, OfOneStep) {
+  for (const int64_t where : {65, 80, 97}) {
+    std::vector<int64_t> range;
+    for (int64_t size = 64; size <= 97; ++size) range.push_back(size);
+    const auto number = [&](int64_t size) { return std::optional<int64_t>(size < where ? 3 : 4); };
+    const auto formula = step_fit({3, 4}, {64, 97}, size_of(x, 0), range, number);
+    ASSERT_TRUE(formula);
+    for (const int64_t size : range) EXPECT_EQ(at(*formula, size), *number(size)) << size;
+    const auto back = [&](int64_t size) { return std::optional(size == 90 ? 3 : *number(size)); };
+    EXPECT_EQ(step_fit({3, 4}, {64, 97}, size_of(x, 0), range, back).has_value(), where == 97);
+  }
 }
 
 // Patches of a picture, and a batch that makes no difference.

@@ -101,6 +101,17 @@ class CasesTest(unittest.TestCase):
                                          sizes={"h": (16, 60), "w": (16, 60)})
         self.agrees(picture, family, [torch.randn(1, 1, h, w) for h in range(16, 54, 3) for w in (17, 24, 39, 52)])
 
+    def test_gradients_go_through_the_way_that_is_taken(self):
+        layer = Behind(torch.nn.Linear(4, 4), lambda y: y.shape[0])
+        family = flashlight.trace_family(layer, lambda n: (torch.randn(n, 4),), sizes={"n": (2, 9)})
+        module = exported(family).module()
+        for n in (3, 6, 8):
+            with torch.enable_grad():
+                x = torch.randn(n, 4, requires_grad=True)
+                received = torch.autograd.grad(module(x).sum(), [x, *module.parameters()])
+                expected = torch.autograd.grad(layer(x).sum(), [x, *layer.parameters()])
+            self.assertTrue(all(map(torch.equal, received, expected)), n)
+
     def test_ways_that_have_no_size_in_common_are_refused(self):
         shown = [positive(2, 16), positive(3, 23), positive(5, 12), negative(7, 30)]
         family = flashlight.trace_family(TwoWays(), [(x,) for x in shown], sizes=["batch", "tokens"])
