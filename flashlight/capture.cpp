@@ -11,6 +11,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/knobs.h"
 #include "flashlight/capture_state.h"
+#include "flashlight/followed_numbers.h"
 #include "flashlight/look_run.h"
 #include "flashlight/looks.h"
 #include "tracer/convert.h"
@@ -157,8 +158,22 @@ std::vector<at::Tensor> CaptureBase::State::replay(const std::vector<at::Tensor>
   return results;
 }
 
+bool CaptureBase::State::follows_own_values() const {
+  return std::all_of(changing.begin(), changing.end(), [](const ChangingPlace& place) {
+    bool own = true;
+    place.formula.for_each_name([&](const auto& name) { own = own && place.reads.contains(name); });
+    return own;
+  });
+}
+
 void CaptureBase::State::expect_fixed_numbers(const char* what) const {
   if (changing.empty()) return;
+  if (follows_own_values())
+    throw UserError("[" + std::string(what) +
+                    "] expected a capture whose numbers stay as they are, received one with a "
+                    "number that follows from what it reads (" +
+                    print(changing.front().formula) +
+                    "): call it or compile it, or capture with seen_once");
   throw UserError("[" + std::string(what) +
                   "] expected a capture whose numbers stay as they are, received one whose numbers "
                   "follow its calls (" +
@@ -306,13 +321,16 @@ bool draws(const tracer::Recording& recording) {
 
 CaptureBase::CaptureBase(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-std::vector<tracer::RecordId> CaptureBase::State::take(tracer::Recording& recording) {
+std::vector<tracer::RecordId> CaptureBase::State::take(tracer::Recording& recording,
+                                                       const std::vector<FollowedNumber>& numbers) {
   tracer::Published published = tracer::publish(recording);
   std::vector<tracer::RecordId> steps = std::move(published.steps);
+  changing = changing_places(numbers, recording, published);
   take(std::move(published));
   replayed = {graph, inputs, {}};
   if (recording.gradients.empty()) return steps;
   tracer::Published with_gradients = tracer::publish(recording, /*gradients=*/true);
+  changing = changing_places(numbers, recording, with_gradients);
   replayed = {with_gradients.graph, named_inputs(with_gradients), with_gradients.gradients};
   return std::move(with_gradients.steps);
 }

@@ -27,6 +27,7 @@ struct ChangingPlace {
 };
 
 class BoundInputs;
+struct FollowedNumber;  // followed_numbers.h
 
 // Compiled code of a capture (bound_inputs.h), to which the capture leaves its tensors.
 class Heirs {
@@ -79,6 +80,9 @@ struct CaptureBase::State {
   std::vector<std::string> notes;
   std::vector<ChangingPlace> changing;
   mutable Heirs heirs;
+  // Made when it is compiled: the same with a graph that computes numbers which follow from values.
+  mutable std::once_flag made_inside;
+  mutable std::shared_ptr<const State> with_numbers_inside;
   std::vector<StateLink> links;  // state that the program puts other tensors in place of
   mutable std::atomic<int64_t> next_call{0};  // for `changing`
   // Indices in `inputs` of state without a name that the program held when it was confirmed.
@@ -99,9 +103,10 @@ struct CaptureBase::State {
 
   const std::vector<at::Tensor>& shown_arguments() const;
 
-  // Takes graph, inputs, generators and remarks from a recording. Returns the records that belong
-  // to the steps of a plan of `replayed`.
-  std::vector<tracer::RecordId> take(tracer::Recording& recording);
+  // Takes graph, inputs, generators and remarks from a recording, and the places of numbers that
+  // follow from its values. Returns the records that belong to the steps of a plan of `replayed`.
+  std::vector<tracer::RecordId> take(tracer::Recording& recording,
+                                     const std::vector<FollowedNumber>& numbers = {});
   void take(tracer::Published published);  // without `replayed`
   // The plan of `replayed`.
   const tracer::Plan& plan() const;
@@ -112,6 +117,8 @@ struct CaptureBase::State {
   // them, the replay counts as the next one.
   std::vector<at::Tensor> replay(const std::vector<at::Tensor>& arguments,
                                  const composit::NumberValues& numbers = {}) const;
+  // True if numbers that differ from call to call follow from what the graph reads of its values.
+  bool follows_own_values() const;
   // UserError if numbers follow the calls, since `what` needs fixed ones.
   void expect_fixed_numbers(const char* what) const;
   void expect_state_is_held() const;

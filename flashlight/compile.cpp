@@ -8,6 +8,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "flashlight/bound_inputs.h"
+#include "flashlight/family_maker.h"
 #include "tracer/convert.h"
 
 namespace flashlight {
@@ -40,8 +41,8 @@ CompiledCapture::CompiledCapture(const std::shared_ptr<const CaptureBase::State>
 std::shared_ptr<const CaptureBase::State> CompiledCapture::compilable(const CaptureBase& capture) {
   capture.expect_trust("compiled code");
   const CaptureBase frozen = capture.frozen();
-  frozen.expect_fixed_numbers("compile");
-  return frozen.shared();
+  if (!FamilyMaker::follows_own_values(frozen)) frozen.expect_fixed_numbers("compile");
+  return FamilyMaker::with_numbers_inside(frozen);
 }
 
 std::vector<at::Tensor> CompiledCapture::run(const std::vector<at::Tensor>& arguments) const {

@@ -8,6 +8,7 @@
 #include "composit/family/number_inputs.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
+#include "flashlight/followed_numbers.h"
 #include "tracer/geometry.h"
 
 namespace flashlight {
@@ -172,6 +173,23 @@ CaptureBase FamilyMaker::with_number_inputs(const CaptureBase& example,
   };
   state->replayed = {state->graph, state->inputs, {}};
   return CaptureBase(state);
+}
+
+std::shared_ptr<const CaptureBase::State> FamilyMaker::with_numbers_inside(
+    const CaptureBase& capture) {
+  const CaptureBase::State& from = capture.now();
+  if (from.changing.empty()) return capture.shared();
+  std::call_once(from.made_inside, [&] {
+    const auto state = without_graph(capture);
+    const Graph graph = flashlight::with_numbers_inside(from.replayed.graph, from.changing);
+    Graph::Parts parts = graph.parts();
+    parts.outputs.resize(from.graph.outputs().size());  // the others are gradients
+    state->graph = Graph(std::move(parts));
+    state->inputs = from.replayed.inputs;
+    state->replayed = {state->graph, state->inputs, {}};
+    from.with_numbers_inside = state;
+  });
+  return from.with_numbers_inside;
 }
 
 std::vector<CaptureBase> FamilyMaker::with_common_names(std::vector<CaptureBase> examples) {

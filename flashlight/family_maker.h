@@ -37,6 +37,13 @@ class FamilyMaker {
   static CaptureBase with_number_inputs(const CaptureBase& example, const composit::Family& family,
                                         const composit::Binding& binding,
                                         const std::vector<std::string>& names);
+  // True if no number of it follows the calls or is given: see State::follows_own_values.
+  static bool follows_own_values(const CaptureBase& capture) {
+    return capture.now().follows_own_values();
+  }
+  // The capture itself where all numbers stay as they are; else one whose graph computes them. It
+  // lives as long as the capture.
+  static std::shared_ptr<const CaptureBase::State> with_numbers_inside(const CaptureBase& capture);
   // Replays with these numbers.
   static std::vector<at::Tensor> replay(const CaptureBase& capture,
                                         const std::vector<at::Tensor>& arguments,

@@ -118,6 +118,7 @@ FlatValues Looks::look(const Tensors& arguments) {
     if (!constant.number) run.memory.add(constant.tensor, "a tensor from outside");
   TraceOptions options = state.options;
   options.keep_originals = true;
+  options.follow_numbers = follows_numbers_;
   ++taken;
   runner_ = std::this_thread::get_id();
   try {
@@ -145,14 +146,17 @@ FlatValues Looks::judge(LookRun& run, const Tensors& arguments) {
     return keep(run);
   }
   follow_state(run);
+  follow_numbers(run);
   run.state = publish_run(run);
   const composit::Graph& graph = run.state->replayed.graph;
-  const auto differences = composit::compare(streak_.back(), graph);
+  const auto differences =
+      without_places(composit::compare(streak_.back(), graph), graph, run.state->changing);
   if (!refusal().empty()) return keep(run);
   if (differences.empty() && counted_.empty()) return same_graph(run, arguments);
   if (const auto places = number_differences(streak_.back(), graph, differences))
     return other_numbers(run, *places, differences, arguments);
   if (begins_with_guard(differences)) {
+    follows_numbers_ = true;
     last_ = std::move(run.program.recording);
     return keep(run);
   }
@@ -197,6 +201,32 @@ void Looks::follow_state(LookRun& run) {
   streak_.back() = tracer::publish(*last_, /*gradients=*/true).graph;
 }
 
+// Reads that nothing is made of but numbers of operators are no guards in both runs. The graphs
+// that were compared before had them.
+void Looks::follow_numbers(LookRun& run) {
+  Recording& now = *run.program.recording;
+  const bool followed = !followed_.empty();
+  followed_.clear();
+  if (same_form(*last_, now)) followed_ = find_followed(*last_, now);
+  if (followed_.empty() && !followed) return;
+  follow(*last_, followed_);
+  tracer::Published published = tracer::publish(*last_, /*gradients=*/true);
+  for (size_t before = 0; before != followed_.size();) {
+    before = followed_.size();
+    followed_ = without_inner_reads(std::move(followed_), published);
+    if (before == followed_.size()) break;
+    follow(*last_, followed_);
+    published = tracer::publish(*last_, /*gradients=*/true);
+  }
+  follow(now, followed_);
+  if (!followed) {
+    streak_.clear();
+    counted_.clear();
+    streak_.emplace_back();
+  }
+  streak_.back() = std::move(published.graph);
+}
+
 Looks::StatePtr Looks::publish_run(LookRun& run) {
   const CaptureBase::State& before = *current();
   Recording& recording = *run.program.recording;
@@ -205,7 +235,7 @@ Looks::StatePtr Looks::publish_run(LookRun& run) {
     if (input.kind == composit::InputKind::user_input)
       state->example_arguments.push_back(input.original.defined() ? input.original : input.tensor);
   state->example_arguments = copies_of(state->example_arguments);
-  run.records = state->take(recording);
+  run.records = state->take(recording, followed_);
   for (const StateLink& link : links_) {
     const tracer::Record& record = recording.records[link.source];
     const at::Tensor left = tensor_left(recording, link.next);
@@ -287,6 +317,7 @@ FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& pl
   CountedNumbers numbers = count_calls(streak_, counted_, current()->options.host_line != nullptr);
   if (numbers.unexplained) {
     if (begins_with_guard(differences)) {
+      follows_numbers_ = true;
       streak_ = {run.state->replayed.graph};
       counted_.clear();
       adopt(run);
@@ -299,7 +330,8 @@ FlatValues Looks::other_numbers(LookRun& run, const std::vector<NumberPlace>& pl
     adopt(run);
     return keep(run);
   }
-  run.state->changing = std::move(numbers.places);
+  run.state->changing.insert(run.state->changing.end(), numbers.places.begin(),
+                             numbers.places.end());
   const auto call = static_cast<int64_t>(streak_.size()) - 1;
   run.state->next_call = call + 1;
   return compare_replay(run, arguments, call);

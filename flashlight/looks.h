@@ -10,7 +10,9 @@
 //                       bit for bit: confirmed, or refused from the next call on
 //   other numbers       they are tried as forms over a count of calls (counting.h); the third run
 //                       in a row shows one or refuses it
-//   a guard differs     no look: a replay of the same inputs would be refused by that guard
+//   a guard differs     no look: a replay of the same inputs would be refused by that guard. In
+//                       Python the next runs are followed from that number to what it is given to
+//                       (followed_numbers.h), which may show that it is none
 //   another graph       replaces the older one, and waits for one more look (the first step of an
 //                       optimizer makes its state), or for two if no state explains the change;
 //                       four looks at most
@@ -28,6 +30,7 @@
 #include <vector>
 
 #include "flashlight/capture_state.h"
+#include "flashlight/followed_numbers.h"
 #include "flashlight/number_differences.h"
 #include "flashlight/state_links.h"
 
@@ -69,6 +72,7 @@ class Looks {
 
   StatePtr publish_run(LookRun& run);
   void follow_state(LookRun& run);
+  void follow_numbers(LookRun& run);
   std::string another_tensor(const LookRun& run) const;
   bool note_content(const LookRun& run);
   void adopt(LookRun& run);
@@ -101,6 +105,9 @@ class Looks {
   std::atomic<const StatePtr*> current_;
   std::unique_ptr<tracer::Recording> last_;
   std::vector<StateLink> links_;
+  // Numbers that follow from values of a run; looked for once a guard had another one.
+  std::vector<FollowedNumber> followed_;
+  bool follows_numbers_ = false;
   std::vector<composit::Graph> streak_;  // consecutive runs whose graphs differ in numbers only
   std::vector<NumberPlace> counted_;     // numbers that differ within the streak
   std::vector<std::string> structural_;  // the first difference of each pair of graphs

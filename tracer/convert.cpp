@@ -188,6 +188,18 @@ c10::Scalar to_c10(const composit::Scalar& scalar) {
       scalar.value);
 }
 
+Attribute numbers_attribute(const std::vector<c10::IValue>& numbers) {
+  composit::List list{composit::AttributeKind::scalar, {}};
+  for (const c10::IValue& number : numbers)
+    list.items.push_back(to_attribute(number, c10::NumberType::get()));
+  return list;
+}
+
+Attribute constant_attribute(const at::Tensor& tensor) {
+  if (tensor.layout() == c10::Layout::Strided && tensor.device().is_cpu()) return to_array(tensor);
+  return composit::Opaque{tensor.toString(), std::make_shared<c10::IValue>(tensor)};
+}
+
 Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& declared) {
   const c10::TypePtr type = without_optional(declared);
   const bool number = type->kind() == c10::TypeKind::NumberType;

@@ -43,6 +43,9 @@ using GeneratorOf = std::function<at::Generator(const std::string& role)>;
 // A non-tensor argument of type `type` (as in the schema). `value` holds no tensor, and the role in
 // place of a generator.
 composit::Attribute to_attribute(const c10::IValue& value, const c10::TypePtr& type);
+// Numbers, each with its kind; a tensor as the value of a constant.
+composit::Attribute numbers_attribute(const std::vector<c10::IValue>& numbers);
+composit::Attribute constant_attribute(const at::Tensor& tensor);
 c10::IValue to_ivalue(const composit::Attribute& attribute, const c10::TypePtr& type,
                       const GeneratorOf& generator);
 

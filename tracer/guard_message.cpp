@@ -64,6 +64,14 @@ std::string number_differs(const Plan::Impl& plan, const Step& step, const std::
          kOrCaptureAgain;
 }
 
+std::string not_finite(const Step& step, const ChangingNumber& number) {
+  return "[replay] guard: '" + number.key + "' of " + place_of(*step.node) + " is " +
+         print(number.formula) +
+         ", which is not finite for what is read now: the program divides by zero there, or goes "
+         "on "
+         "without a number";
+}
+
 std::string sizes_differ(const Node& node, size_t index, const std::string& expected,
                          const std::string& received) {
   return "[replay] guard: output " + std::to_string(index) + " of " + place_of(node) + " was " +

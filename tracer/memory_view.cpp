@@ -153,4 +153,11 @@ at::Tensor empty_of(const composit::Type& type) {
   return tensor;
 }
 
+at::Tensor with_number(const at::Tensor& constant, const c10::Scalar& number) {
+  at::Tensor tensor = copy_keeping_strides(constant).fill_(number);
+  if (constant.unsafeGetTensorImpl()->is_wrapped_number())
+    tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
 }  // namespace flashlight::tracer

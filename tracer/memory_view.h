@@ -36,4 +36,7 @@ bool lies_in_order(const at::Tensor& tensor, const composit::Type& type);
 at::Tensor with_strides(const at::Tensor& tensor, const composit::Type& type);
 at::Tensor empty_of(const composit::Type& type);
 
+// A constant that holds one number, with another one in it.
+at::Tensor with_number(const at::Tensor& constant, const c10::Scalar& number);
+
 }  // namespace flashlight::tracer

@@ -30,13 +30,13 @@ bool flag(const Node& node, const char* name, bool otherwise) {
 class Planner {
  public:
   Planner(Plan::Impl& plan, const PlanOptions& options) : plan_(plan), options_(options) {
-    Frame root;
-    for (const NodePtr& node : plan.graph.nodes()) add(root, node);
-    for (const LazyTensor& input : plan.graph.inputs()) plan.inputs.push_back(slot(root, input));
+    for (const NodePtr& node : plan.graph.nodes()) add(root_, node);
+    for (const LazyTensor& input : plan.graph.inputs()) plan.inputs.push_back(slot(root_, input));
     for (const LazyTensor& output : plan.graph.outputs())
-      plan.outputs.push_back(slot(root, output));
+      plan.outputs.push_back(slot(root_, output));
     for (const composit::Mutation& mutation : plan.graph.mutations())
-      plan.mutations.push_back({index_of_input(mutation.target), slot(root, mutation.value), true});
+      plan.mutations.push_back(
+          {index_of_input(mutation.target), slot(root_, mutation.value), true});
     expect_all_numbers();
     find_shared_memory();
     plan.storages = used_storages(plan.graph);
@@ -316,9 +316,10 @@ class Planner {
       const ChangingNumber& changing = plan_.numbers[number];
       if (changing.node != step.node.get()) continue;
       const auto& arguments = step.op->schema->arguments();
+      const composit::NumberKey key(changing.key);
       for (size_t i = 0; i < arguments.size(); ++i) {
-        if (arguments[i].name() != changing.key) continue;
-        step.numbers.push_back({i, number});
+        if (arguments[i].name() != key.name) continue;
+        step.numbers.push_back({i, number, key.element});
         numbers_found_.push_back(number);
         add_reads(frame, step, number);
       }
@@ -327,8 +328,9 @@ class Planner {
   // False: the number reads nothing.
   bool add_reads(const Frame& frame, Step& step, size_t number) {
     for (const auto& [name, value] : plan_.numbers[number].reads) {
-      const auto made = frame.find(value.node.get());
-      if (made == frame.end())
+      const auto inside = frame.find(value.node.get());
+      const auto made = inside == frame.end() ? root_.find(value.node.get()) : inside;
+      if (inside == frame.end() && made == root_.end())
         throw UserError("[replay] '" + plan_.numbers[number].key + "' of " + place_of(*step.node) +
                         " follows from '" + name + "', which the program read elsewhere");
       step.reads.push_back(made->second.at(value.index));
@@ -408,7 +410,7 @@ class Planner {
   static bool is_steady(const Step& step) {
     if (step.kind == StepKind::definition || step.kind == StepKind::control) return false;
     if (step.kind != StepKind::op) return true;
-    return step.op->steady && !step.guards && !step.throws;
+    return step.op->steady && !step.guards && !step.throws && step.reads.empty();
   }
   void find_steady_steps() {
     for (auto& mutation : plan_.mutations)
@@ -425,6 +427,7 @@ class Planner {
   const PlanOptions& options_;
   std::map<std::string, at::Generator> own_generators_;
   std::vector<size_t> numbers_found_;
+  Frame root_;  // of the graph itself, around all regions
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,9 +66,10 @@ struct Step {
   std::vector<Slot> unused;     // outputs that are not read
   std::vector<c10::Scalar> expected;
   // Arguments that differ from call to call: position on the operator's stack, index into
-  // Impl::numbers.
+  // Impl::numbers; of a list, which element.
   struct Changing {
     size_t position, number;
+    std::optional<size_t> element = {};
   };
   std::vector<Changing> numbers = {};
   // Operands that are constants whose number is read in the run.

@@ -41,6 +41,11 @@ class Publisher {
   const std::vector<composit::NodePtr>& effects() const { return root_.effects; }
   std::vector<RecordId> take_steps() { return std::move(steps_); }
   bool is_live(RecordId id) const { return live_.record[id]; }
+  std::unordered_map<RecordId, composit::NodePtr> take_nodes() { return std::move(nodes_); }
+  // Absent in a region, and for one that was not published.
+  LazyTensor value_outside(ValueId id) const {
+    return id != kNone && frames_[id] == 0 ? values_[id] : LazyTensor();
+  }
 
  private:
   struct Item {
@@ -183,7 +188,9 @@ class Publisher {
     std::vector<ValueId> values(record.value_count);
     for (uint32_t i = 0; i < record.value_count; ++i) values[i] = record.values + i;
     if (record.kind == RecordKind::input || record.kind == RecordKind::constant) {
-      bind(root_, record.values, source_node(record));
+      const LazyTensor source = source_node(record);
+      if (!recording_.given.empty()) nodes_.emplace(id, source.node);
+      bind(root_, record.values, source);
       return;
     }
     steps_.push_back(id);
@@ -194,7 +201,9 @@ class Publisher {
     add_custom_gradient(spec, values);
     if (record.rewrites && recording_.grad) spec.run("rewrites", true);
     if (record.effect) add_effect(frame, spec);
-    finish_node(frame, std::move(spec), std::move(scope), record.place, values, record.effect);
+    composit::NodePtr node =
+        finish_node(frame, std::move(spec), std::move(scope), record.place, values, record.effect);
+    if (!recording_.given.empty()) nodes_.emplace(id, std::move(node));
     if (record.kind != RecordKind::op || record.value_count != 1) return;
     const ValueId first = record.operand_count > 0 ? recording_.operands[record.operands] : kNone;
     if (first < kListMark && (is_view_operator(*record.info))) scopes_.derive(first, record.values);
@@ -204,7 +213,7 @@ class Publisher {
     if (record.kind == RecordKind::constant) {
       const RecordedConstant& constant = recording_.constants[record.index];
       NodeSpec spec(composit::ops::kConstant);
-      spec.attribute("value", constant_value(constant.tensor));
+      spec.attribute("value", constant_attribute(constant.tensor));
       if (constant.tensor.unsafeGetTensorImpl()->is_wrapped_number())
         spec.attribute("wrapped", true);
       spec.annotate("name", "constant_" + std::to_string(record.index)).output(type(record.values));
@@ -223,11 +232,6 @@ class Publisher {
       spec.held = to_array(input.tensor.detach());
     return std::move(spec.output(type(record.values))).make();
   }
-  static Attribute constant_value(const at::Tensor& tensor) {
-    if (tensor.layout() == c10::Layout::Strided && tensor.device().is_cpu())
-      return to_array(tensor);
-    return composit::Opaque{tensor.toString(), std::make_shared<c10::IValue>(tensor)};
-  }
 
   NodeSpec op_node(Frame& frame, const Record& record) {
     const OpInfo& info = *record.info;
@@ -243,8 +247,8 @@ class Publisher {
     if (record.throws) spec.run("throws", true);
     if (!info.observed.empty())
       spec.run("writes", composit::int_list({info.observed.begin(), info.observed.end()}));
-    if (record.expected != kNone)
-      spec.run("expected", expected(recording_.expected[record.expected]));
+    if (record.expected != kNone && !record.followed)
+      spec.run("expected", numbers_attribute(recording_.expected[record.expected]));
     add_grad(spec, record.grad);
     return spec;
   }
@@ -372,12 +376,6 @@ class Publisher {
     }
     return list;
   }
-  static Attribute expected(const std::vector<c10::IValue>& numbers) {
-    composit::List list{composit::AttributeKind::scalar, {}};
-    for (const c10::IValue& number : numbers)
-      list.items.push_back(to_attribute(number, c10::NumberType::get()));
-    return list;
-  }
   void add_grad(NodeSpec& spec, bool grad) const {
     if (grad != recording_.grad) spec.run("grad", grad);
   }
@@ -392,16 +390,17 @@ class Publisher {
   static void add_effect(Frame& frame, NodeSpec& spec) {
     spec.run("effect", static_cast<int64_t>(frame.effects.size()));
   }
-  void finish_node(Frame& frame, NodeSpec&& spec, std::string scope, const Place& place,
-                   c10::ArrayRef<ValueId> values, bool effect) {
+  composit::NodePtr finish_node(Frame& frame, NodeSpec&& spec, std::string scope,
+                                const Place& place, c10::ArrayRef<ValueId> values, bool effect) {
     if (!scope.empty()) spec.annotate("scope", std::move(scope));
     if (std::string line = source_line(place); !line.empty())
       spec.annotate("source", std::move(line));
-    const composit::NodePtr node = std::move(spec).make_node();
+    composit::NodePtr node = std::move(spec).make_node();
     // A composite may return what it was given: that stays what it was.
     for (uint32_t i = 0; i < values.size(); ++i)
       if (values[i] != kNone && !values_[values[i]]) bind(frame, values[i], LazyTensor{node, i});
     if (effect) frame.effects.push_back(node);
+    return node;
   }
 
   std::string source_line(const Place& place) {
@@ -418,6 +417,7 @@ class Publisher {
   std::unordered_map<uint32_t, std::vector<Item>> items_;
   std::unordered_map<uint64_t, LazyTensor> blocks_;  // by place and geometry
   std::vector<RecordId> steps_;
+  std::unordered_map<RecordId, composit::NodePtr> nodes_;  // where numbers are followed
   LazyTensors values_;  // by value: its innermost binding, and the frame that made it
   std::vector<uint32_t> frames_;
   uint32_t last_frame_ = 0;
@@ -475,8 +475,12 @@ Published publish(Recording& recording, bool gradients) {
   published.remarks = recording.remarks;
   published.grad = recording.grad;
   published.steps = publisher.take_steps();
+  published.nodes = publisher.take_nodes();
   for (RecordId id = 0; id < recording.records.size(); ++id) {
     const Record& record = recording.records[id];
+    if (record.followed && publisher.is_live(id))
+      if (LazyTensor read = publisher.value_outside(recording.operands[record.operands]))
+        published.reads.emplace(id, std::move(read));
     const bool constant = record.kind == RecordKind::constant;
     if ((!constant && record.kind != RecordKind::input) || !publisher.is_live(id)) continue;
     published.sources.push_back(id);

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "composit/ir/graph.h"
@@ -28,6 +29,10 @@ struct Published {
   std::vector<RecordId> steps;
   // The records of inputs and constants that the graph has, in their order.
   std::vector<RecordId> sources;
+  // The nodes of all records of the graph, and the values that followed reads read, where those
+  // stand in no region.
+  std::unordered_map<RecordId, composit::NodePtr> nodes;
+  std::unordered_map<RecordId, composit::LazyTensor> reads;
   // For each output after those of the program: the graph input whose `.grad` holds it.
   std::vector<size_t> gradients;
 };

@@ -36,6 +36,7 @@ struct RecorderOptions {
   std::function<std::string()> host_line = nullptr;
   bool excerpt = false;                                        // see TraceOptions
   bool keep_originals = false;                                 // see TraceOptions
+  bool follow_numbers = false;                                 // see TraceOptions
   std::function<void(const std::string&)> on_error = nullptr;  // see TraceOptions
 };
 
@@ -107,6 +108,12 @@ class Recorder {
   // The value it holds now; nothing for memory that no operator and no name has brought in, or that
   // the host may still fill.
   std::optional<ValueId> held_value(const at::Tensor& tensor);
+  // For a host language that follows the numbers which a program reads (given_numbers.h).
+  bool follows_numbers() const { return options_.follow_numbers && !finished(); }
+  RecordId record_count() const { return recording_->records.size(); }
+  // The last record, if it reads a number.
+  std::optional<RecordId> last_read() const;
+  void give(std::vector<GivenNumber> numbers) { recording_->given = std::move(numbers); }
   // For Capture::assumptions().
   void remark(const std::string& text);
   // Is it in memory that the scope made, or that was passed in?

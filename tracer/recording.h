@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "composit/ir/graph.h"
+#include "composit/ir/number_formula.h"
 #include "tracer/chunked_vector.h"
 #include "tracer/geometry.h"
 #include "tracer/op_info.h"
@@ -77,6 +78,7 @@ struct Record {
   bool throws = false;    // threw, after it may have written
   bool replays = false;   // repeats a view operator recorded before, to regenerate a view
   bool rewrites = false;  // puts a write that autograd does not see into its base
+  bool followed = false;  // reads a number that is no guard: see GivenNumber
   const OpInfo* info = nullptr;
   uint32_t index = 0;                        // see RecordKind
   uint32_t operands = 0, operand_count = 0;  // into Recording::operands
@@ -150,6 +152,16 @@ struct Survivor {
   std::vector<View> views;
 };
 
+// A number that the program computed of numbers which it had read, and gave to what the records
+// from `begin` to before `end` are. Names in the formula are those of `name_of_read`.
+struct GivenNumber {
+  RecordId begin = 0, end = 0;
+  double value = 0;
+  composit::NumberFormula formula;
+};
+// The number that record `id` read, in formulas.
+inline std::string name_of_read(RecordId id) { return "read_" + std::to_string(id); }
+
 // In `operands`: a list of the low bits' length follows; an optional list that is absent.
 constexpr uint32_t kListMark = 0x80000000u;
 constexpr uint32_t kAbsentList = kNone - 1;
@@ -202,6 +214,9 @@ struct Recording {
     record.composite = current_composite;
     records.push(record);
   }
+
+  // With RecorderOptions::follow_numbers: those that the host language saw.
+  std::vector<GivenNumber> given;
 
   // Filled at the end of the scope.
   std::vector<ValueId> outputs;

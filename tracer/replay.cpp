@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <unordered_map>
 
 #include "composit/ir/error.h"
@@ -35,7 +36,7 @@ class Run {
     for (const ChangingNumber& number : plan.numbers)
       numbers_.push_back(number.reads.empty() ? number.formula.evaluate(number_of) : 0);
     for (const auto& [slot, number] : plan.changing_constants)
-      slots_[slot] = of_number(plan.initial[slot], numbers_[number]);
+      slots_[slot] = with_number(plan.initial[slot], numbers_[number]);
     for (size_t i = 0; i < inputs.size(); ++i) slots_[plan.inputs[i]] = inputs[i];
     for (const auto& mutation : plan.mutations)
       if (const at::Tensor& input = inputs[mutation.input]; input.has_storage())
@@ -245,25 +246,40 @@ class Run {
 
   // Numbers that differ from call to call take the places of those that were recorded.
   void set_numbers(const Step& step) {
-    for (const auto& [position, number] : step.numbers)
-      stack_[position] = stack_[position].isInt()
-                             ? c10::IValue(static_cast<int64_t>(numbers_[number]))
-                             : c10::IValue(numbers_[number]);
+    const Step::Changing* before = nullptr;
+    for (const Step::Changing& one : step.numbers) {
+      c10::IValue& argument = stack_[one.position];
+      const double number = numbers_[one.number];
+      if (one.element) {  // the plan's own list stays as it is
+        if (before == nullptr || before->position != one.position)
+          argument = argument.toList().copy();
+        argument.toList().set(*one.element, number);
+      } else {
+        argument = argument.isInt() ? c10::IValue(static_cast<int64_t>(number)) : number;
+      }
+      before = &one;
+    }
   }
 
   // Those that follow from values of this run.
   void read_numbers(const Step& step) {
     const auto evaluate = [&](size_t number) {
       const auto& reads = plan_.reads[number];
+      bool finite = true;
       numbers_[number] = plan_.numbers[number].formula.evaluate([&](const std::string& name) {
         const auto read = reads.find(name);
-        return read == reads.end() ? number_of_(name) : slots_[read->second].item().toDouble();
+        const double value =
+            read == reads.end() ? number_of_(name) : slots_[read->second].item().toDouble();
+        finite = finite && std::isfinite(value);
+        return value;
       });
+      if (finite && !std::isfinite(numbers_[number]))
+        throw UserError(not_finite(step, plan_.numbers[number]));
     };
-    for (const auto& [position, number] : step.numbers) evaluate(number);
+    for (const Step::Changing& one : step.numbers) evaluate(one.number);
     for (const auto& [slot, number] : step.constants_read) {
       evaluate(number);
-      slots_[slot] = of_number(plan_.initial[slot], numbers_[number]);
+      slots_[slot] = with_number(plan_.initial[slot], numbers_[number]);
     }
   }
 
@@ -457,14 +473,6 @@ class Run {
       return at::Tensor(target).set_data(copy_keeping_strides(value));
     if (!value.is_same(target)) copy_bits(target, value);
     if (!target.is_inference()) target.unsafeGetTensorImpl()->bump_version();
-  }
-
-  // A constant that holds one number, with another one in it.
-  static at::Tensor of_number(const at::Tensor& constant, const c10::Scalar& number) {
-    at::Tensor tensor = copy_keeping_strides(constant).fill_(number);
-    if (constant.unsafeGetTensorImpl()->is_wrapped_number())
-      tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
-    return tensor;
   }
 
   const Plan::Impl& plan_;

@@ -26,7 +26,7 @@
 namespace flashlight::tracer {
 
 // A number of the graph that differs from call to call: attribute `key` of a node ("value" of a
-// constant: its only element).
+// constant: its only element; "scalars[2]": an element of a list).
 struct ChangingNumber {
   const composit::Node* node = nullptr;
   std::string key;

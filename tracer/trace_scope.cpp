@@ -289,6 +289,7 @@ tracer::RecorderOptions recorder_options(const TraceOptions& options) {
   recorder.source_lines = options.source_lines;
   recorder.excerpt = options.excerpt;
   recorder.keep_originals = options.keep_originals;
+  recorder.follow_numbers = options.follow_numbers;
   recorder.on_error = options.on_error;
   recorder.host_line = options.host_line;
   return recorder;
@@ -385,6 +386,11 @@ InsideMode::InsideMode() {
 bool is_recording() {
   return scopes_here() != nullptr && c10::impl::tls_is_dispatch_key_included(kTraceKey) &&
          !c10::impl::tls_is_dispatch_key_excluded(kTraceKey);
+}
+
+tracer::Recorder* innermost_recorder() {
+  const ScopeInfo* scopes = scopes_here();
+  return scopes == nullptr ? nullptr : scopes->recorders.back().get();
 }
 
 std::optional<std::pair<uintptr_t, tracer::ValueId>> recorded_value(const at::Tensor& tensor) {

@@ -48,6 +48,9 @@ struct TraceOptions {
   // Inputs keep the values they came with (RecordedInput::original): what is written is copied
   // right before the first write.
   bool keep_originals = false;
+  // A host language is asked to follow the numbers that the program reads of tensors
+  // (tracer/given_numbers.h).
+  bool follow_numbers = false;
   // Told what went wrong in recording, instead of the program; nothing is recorded from then on.
   std::function<void(const std::string&)> on_error = nullptr;
 };
@@ -84,6 +87,8 @@ class TraceScope {
 
 // True if a scope records the operators of this thread.
 bool is_recording();
+// The recorder of the innermost scope around the running code; nullptr where there is none.
+tracer::Recorder* innermost_recorder();
 
 // The innermost scope, and the number of the value that `tensor` holds in it. Nothing if
 // no scope records this thread (inside of an operator's kernel, for example), or if the memory

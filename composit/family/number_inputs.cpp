@@ -1,6 +1,8 @@
 #include "composit/family/number_inputs.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "composit/ir/error.h"
 #include "composit/ir/integers.h"
@@ -46,36 +48,34 @@ LazyTensor tensor_of(const NumberFormula& formula,
   return {};
 }
 
-class NumberInputs {
- public:
-  NumberInputs(const Family& family, const Binding& binding, const std::vector<std::string>& names)
-      : binding_(binding) {
-    for (const std::string& name : names)
-      inputs_.push_back(
-          input("number." + name, tensor_type(DType::float64, {}), InputKind::user_input));
-    for (size_t i = 0; i < names.size(); ++i) tensors_.emplace(names[i], inputs_[i]);
-    for (const NumberUse& use : family.number_uses)
-      if (use.node->find_attribute(use.key) != nullptr)
-        uses_[binding.of({use.node, 0}).node.get()].push_back(&use);
-    const auto &effects = family.example.effects(), &bound = binding.graph.effects();
-    for (size_t i = 0; i < effects.size(); ++i)
-      for (const NumberUse& use : family.number_uses)
-        if (use.node == effects[i]) reads_.emplace(bound.at(i).get(), use.formula.name());
-  }
+// A number of a node.
+struct Use {
+  NumberKey key;
+  NumberFormula formula;
+};
 
-  Graph run() {
-    Graph::Parts parts =
-        rebuild(binding_.graph, [this](const Node& node, const LazyTensors& operands) {
-          return rewritten(node, operands);
-        }).parts();
-    for (const LazyTensor& input : inputs_) parts.inputs.push_back(input);
-    return Graph(std::move(parts));
+// Puts tensors in the place of numbers. A number that the program reads is known from there on.
+class TensorsForNumbers {
+ public:
+  void add_tensor(const std::string& name, const LazyTensor& tensor) {
+    tensors_.emplace(name, tensor);
+  }
+  void add_use(const Node* node, const std::string& key, const NumberFormula& formula) {
+    uses_[node].push_back({NumberKey(key), formula});
+  }
+  void add_read(const Node* node, const std::string& name) { reads_[node].push_back(name); }
+
+  Graph run(const Graph& graph) {
+    return rebuild(graph, [this](const Node& node, const LazyTensors& operands) {
+      return rewritten(node, operands);
+    });
   }
 
  private:
   std::optional<Replacement> rewritten(const Node& node, const LazyTensors& operands) {
     if (const auto read = reads_.find(&node); read != reads_.end()) {
-      tensors_[read->second] = to(reshape(operands.at(0), {}), DType::float64);
+      for (const std::string& name : read->second)
+        tensors_[name] = to(reshape(operands.at(0), {}), DType::float64);
       return Replacement{};
     }
     LazyTensors now = operands;
@@ -84,10 +84,12 @@ class NumberInputs {
       const LazyTensor& old = node.operands()[i];
       const auto found = old ? uses_.find(old.node.get()) : uses_.end();
       if (found == uses_.end() || old.node->op() != ops::kConstant) continue;
-      now[i] = number_for(node, *found->second.front());
+      now[i] = number_for(node, found->second.front());
       changes = true;
     }
     const auto own = uses_.find(&node);
+    if (own != uses_.end() && own->second.front().key.element)
+      return Replacement{with_tensors(node, now, own->second)};
     if (own != uses_.end() && node.op() != ops::kConstant)
       return Replacement{{with_tensor(node, now, own->second)}};
     if (!changes) return std::nullopt;
@@ -95,9 +97,9 @@ class NumberInputs {
   }
 
   // Rounded as the operator rounds a number.
-  LazyTensor number_for(const Node& node, const NumberUse& use) const {
-    const DType dtype = node.outputs().at(0).dtype;
-    if (!is_floating_point(dtype)) refuse(node, use.key);
+  LazyTensor number_for(const Node& node, const Use& use, size_t output = 0) const {
+    const DType dtype = node.outputs().at(output).dtype;
+    if (!is_floating_point(dtype)) refuse(node, use.key.name);
     return to(tensor_of(use.formula, tensors_), dtype);
   }
 
@@ -110,11 +112,11 @@ class NumberInputs {
 
   // The result of the operator with a tensor in place of its number.
   LazyTensor with_tensor(const Node& node, const LazyTensors& operands,
-                         const std::vector<const NumberUse*>& uses) const {
+                         const std::vector<Use>& uses) const {
     const std::string& op = node.op().str();
-    const std::string& key = uses.front()->key;
-    if (uses.size() > 1) refuse(node, uses[1]->key);
-    const LazyTensor number = number_for(node, *uses.front()), &x = operands.at(0);
+    const std::string& key = uses.front().key.name;
+    if (uses.size() > 1) refuse(node, uses[1].key.name);
+    const LazyTensor number = number_for(node, uses.front()), &x = operands.at(0);
     const auto is = [&](std::string_view name, std::string_view attribute) {
       return op == name && key == attribute;
     };
@@ -140,18 +142,96 @@ class NumberInputs {
     return result;
   }
 
-  const Binding& binding_;
-  LazyTensors inputs_;
+  // The results of an operator on lists with tensors in place of some numbers of its list.
+  LazyTensors with_tensors(const Node& node, const LazyTensors& operands,
+                           const std::vector<Use>& uses) const {
+    const std::string& op = node.op().str();
+    const std::string& key = uses.front().key.name;
+    const size_t count = node.outputs().size();
+    const auto& numbers = node.attribute(key).as<List>().items;
+    if (operands.size() % count != 0 || numbers.size() != count) refuse(node, key);
+    LazyTensors results;
+    for (size_t i = 0; i < count; ++i) {
+      const auto use = std::find_if(uses.begin(), uses.end(),
+                                    [&](const Use& one) { return one.key.element == i; });
+      const LazyTensor number =
+          use != uses.end() ? number_for(node, *use, i)
+                            : full({}, *real_number_of(numbers[i]), node.outputs()[i].dtype);
+      const auto operand = [&](size_t list) { return operands.at(list * count + i); };
+      LazyTensor result;
+      if (op == "aten::_foreach_mul.ScalarList") result = operand(0) * number;
+      if (op == "aten::_foreach_div.ScalarList") result = operand(0) / number;
+      if (op == "aten::_foreach_add.ScalarList") result = operand(0) + number;
+      if (op == "aten::_foreach_sub.ScalarList") result = operand(0) - number;
+      if (op == "aten::_foreach_addcmul.ScalarList")
+        result = operand(0) + number * operand(1) * operand(2);
+      if (op == "aten::_foreach_addcdiv.ScalarList")
+        result = operand(0) + number * (operand(1) / operand(2));
+      const Type& type = node.outputs()[i];
+      if (!result || result.dtype() != type.dtype || result.sizes() != type.sizes)
+        refuse(node, key);
+      results.push_back(result);
+    }
+    return results;
+  }
+
   std::map<std::string, LazyTensor> tensors_;
-  std::map<const Node*, std::vector<const NumberUse*>> uses_;  // by bound node
-  std::map<const Node*, std::string> reads_;                   // bound nodes that read a number
+  std::map<const Node*, std::vector<Use>> uses_;
+  std::map<const Node*, std::vector<std::string>> reads_;  // nodes that read numbers
 };
+
+// The value that a node reads a number of and expects no certain one; absent for other nodes.
+LazyTensor freely_read(const Node& node) {
+  static const Symbol read("aten::_local_scalar_dense");
+  if (node.operands().size() != 1) return {};
+  bool found = node.op() == read && node.find_run("expected") == nullptr;
+  for_each_region(node, [&](const Region& region) {
+    for (const NodePtr& inner : region->effects()) found = found || freely_read(*inner);
+  });
+  return found ? node.operands()[0] : LazyTensor();
+}
 
 }  // namespace
 
 Graph with_number_inputs(const Family& family, const Binding& binding,
                          const std::vector<std::string>& names) {
-  return NumberInputs(family, binding, names).run();
+  TensorsForNumbers tensors;
+  LazyTensors inputs;
+  for (const std::string& name : names) {
+    inputs.push_back(
+        input("number." + name, tensor_type(DType::float64, {}), InputKind::user_input));
+    tensors.add_tensor(name, inputs.back());
+  }
+  for (const NumberUse& use : family.number_uses)
+    if (use.node->find_attribute(use.key) != nullptr)
+      tensors.add_use(binding.of({use.node, 0}).node.get(), use.key, use.formula);
+  const auto &effects = family.example.effects(), &bound = binding.graph.effects();
+  for (size_t i = 0; i < effects.size(); ++i)
+    for (const NumberUse& use : family.number_uses)
+      if (use.node == effects[i]) tensors.add_read(bound.at(i).get(), use.formula.name());
+  Graph::Parts parts = tensors.run(binding.graph).parts();
+  for (const LazyTensor& input : inputs) parts.inputs.push_back(input);
+  return Graph(std::move(parts));
+}
+
+Graph with_numbers_inside(const Graph& graph, const std::vector<NumberInside>& numbers) {
+  TensorsForNumbers tensors;
+  std::set<std::string> names;
+  std::set<const Node*> outside;
+  for (const NodePtr& node : graph.nodes()) outside.insert(node.get());
+  for (const NumberInside& number : numbers) {
+    if (!outside.contains(number.node))
+      throw UserError("[compile] '" + number.key + "' of " + number.node->op().str() +
+                      " differs from call to call inside of another operator, where no tensor can "
+                      "stand for it");
+    tensors.add_use(number.node, number.key, number.formula);
+    for (const auto& [name, value] : number.reads) {
+      if (!names.insert(name).second) continue;
+      for (const NodePtr& node : graph.effects())
+        if (freely_read(*node) == value) tensors.add_read(node.get(), name);
+    }
+  }
+  return tensors.run(graph);
 }
 
 }  // namespace composit

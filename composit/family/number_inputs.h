@@ -8,6 +8,7 @@
 // as LibTorch rounds a number.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,5 +20,17 @@ namespace composit {
 // that callers give or that are counted, in the order of the inputs; the family may have others.
 Graph with_number_inputs(const Family& family, const Binding& binding,
                          const std::vector<std::string>& names);
+
+// A number of a graph that follows from values of it.
+struct NumberInside {
+  const Node* node;  // of the graph
+  std::string key;   // a NumberKey; "value" of a constant
+  NumberFormula formula;
+  std::map<std::string, LazyTensor> reads;  // names in the formula: values that the program reads
+};
+
+// The graph in which tensors stand for these numbers, without the reads. UserError as above, and
+// for a node inside of another one.
+Graph with_numbers_inside(const Graph& graph, const std::vector<NumberInside>& numbers);
 
 }  // namespace composit

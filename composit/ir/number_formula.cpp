@@ -1,6 +1,7 @@
 #include "composit/ir/number_formula.h"
 
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -288,6 +289,16 @@ std::string number_name(std::string_view text) {
   for (const char c : text) name += is_word_char(c) ? c : '_';
   if (name.empty() || !is_word_start(name[0])) name.insert(0, 1, '_');
   return name;
+}
+
+NumberKey::NumberKey(std::string_view key) : name(key.substr(0, key.find('['))) {
+  if (name.size() == key.size()) return;
+  size_t index = 0;
+  std::from_chars(key.data() + name.size() + 1, key.data() + key.size(), index);
+  element = index;
+}
+std::string print(const NumberKey& key) {
+  return key.element ? key.name + "[" + std::to_string(*key.element) + "]" : key.name;
 }
 
 std::string print(const NumberFormula& formula) {

@@ -21,7 +21,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "composit/ir/hash.h"
@@ -91,6 +93,15 @@ NumberFormula substitute(const NumberFormula& formula, const std::string& name,
 
 // `text` with "_" in place of what no name of a number has: "train.cpp:31" stays as it is.
 std::string number_name(std::string_view text);
+
+// The attribute that holds a number, and which element of it: "scalars[2]"; of one that is no list,
+// "value".
+struct NumberKey {
+  explicit NumberKey(std::string_view key);
+  std::string name;               // of the attribute
+  std::optional<size_t> element;  // of its list
+};
+std::string print(const NumberKey& key);
 
 // As above, with as few parentheses as the grammar needs; constants read back bit for bit.
 std::string print(const NumberFormula& formula);

@@ -15,6 +15,7 @@ from composit import Error
 
 from flashlight import _flashlight
 from flashlight.attributes import Change, Snapshot
+from flashlight.followed_numbers import FollowedNumbers
 from flashlight.host_memory import HostMemory, Read
 from flashlight.modes import RecordedModes
 from flashlight.structure import Structure, flatten
@@ -136,9 +137,11 @@ class Program:
         changed = self.changed()
         before = Snapshot(self.modules, self.function)
         _flashlight.watch_generators(generators_of(self.function, self.modules))
-        with _ModuleScopes(self.modules), RecordedModes(), HostMemory() as memory:
+        with (_ModuleScopes(self.modules), RecordedModes(), HostMemory() as memory,
+              FollowedNumbers() as numbers):
             try:
                 result = self.run(positional, named)
+                numbers.tell()
             except RuntimeError as error:  # what the tracer refuses comes back through torch
                 if str(error).startswith("[trace] "):
                     raise Error(str(error)) from error

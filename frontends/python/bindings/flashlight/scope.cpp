@@ -4,9 +4,11 @@
 #include <unordered_map>
 
 #include "composit/ir/error.h"
+#include "composit/ir/lexer.h"
 #include "composit/numpy/ndarray.h"
 #include "frontends/python/bindings/flashlight/bindings.h"
 #include "tracer/dispatch_key.h"
+#include "tracer/given_numbers.h"
 #include "tracer/trace_scope.h"
 
 namespace flashlight::python {
@@ -69,9 +71,26 @@ class ModuleHooks {
   std::vector<bool> entered_;
 };
 
+// begin, end, value, formula: tracer::GivenNumber
+using Given = std::tuple<tracer::RecordId, tracer::RecordId, double, std::string>;
+
+void give_numbers(const std::vector<Given>& numbers) {
+  std::vector<tracer::GivenNumber> given;
+  for (const auto& [begin, end, value, text] : numbers) {
+    composit::Lexer lexer(text, "number", 1);
+    given.push_back({begin, end, value, composit::read_number_formula(lexer)});
+  }
+  tracer::give_numbers(std::move(given));
+}
+
 }  // namespace
 
 void add_scope(py::module_& module) {
+  // Of the innermost scope; see tracer/given_numbers.h.
+  module.def("follows_numbers", &tracer::follows_numbers);
+  module.def("record_count", &tracer::record_count);
+  module.def("last_read", &tracer::last_read);
+  module.def("give_numbers", &give_numbers);
   // In every scope around the running code; see tracer::Recorder.
   module.def("watch_generators", [](const std::vector<at::Generator>& generators) {
     for (const at::Generator& generator : generators)
