@@ -41,11 +41,16 @@ class Assumptions {
     lines.emplace_back(name(state.trust));
     lines.insert(lines.end(), state.notes.begin(), state.notes.end());
     std::vector<const Node*> nodes;
-    for_each_node(state.graph, [&](const Node& node) { nodes.push_back(&node); });
+    for_each_node(state.replayed.graph, [&](const Node& node) { nodes.push_back(&node); });
     for (const ChangingPlace& place : state.changing)
-      lines.push_back("'" + place.key + "' of " + tracer::place_of(*nodes.at(place.node)) +
-                      " follows the calls: " + print(place.formula) +
-                      ", next for calls = " + std::to_string(state.next_call));
+      if (!place.reads.empty())
+        lines.push_back("'" + place.key + "' of " + tracer::place_of(*nodes.at(place.node)) +
+                        " follows from what the program reads: " + print(place.formula));
+    for (const ChangingPlace& place : state.changing)
+      if (place.reads.empty())
+        lines.push_back("'" + place.key + "' of " + tracer::place_of(*nodes.at(place.node)) +
+                        " follows the calls: " + print(place.formula) +
+                        ", next for calls = " + std::to_string(state.next_call));
   }
 
   void add_inputs(const composit::Graph& graph) {

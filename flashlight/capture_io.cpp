@@ -211,6 +211,8 @@ void CaptureBase::save(const std::filesystem::path& folder) const {
 
 SavedCapture CaptureBase::saved() const {
   expect_trust("what is saved");
+  // As its numbers are now they would be constants, and tensors in their place give other bits.
+  if (now().follows_own_values()) now().expect_fixed_numbers("save");
   expect_memory_is_shown(now().graph);
   SavedCapture saved;
   saved.graph = now().graph;

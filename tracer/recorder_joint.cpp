@@ -1,6 +1,8 @@
 // Arguments that share memory with a written one, but not its geometry: they are executed as views
 // of one copy of the storage, and the operator sees the same overlap as it did when it was
 // recorded.
+#include <ATen/core/enum_tag.h>
+
 #include <algorithm>
 
 #include "tracer/recorder.h"
@@ -41,6 +43,22 @@ std::vector<Recorder::Operand> Recorder::operands_of(Pending& pending,
   return operands;
 }
 
+namespace {
+
+// `maximum(a, b, out=a)` gives the elements that it gives in memory of their own, if no operand is
+// larger than what is written.
+template <class Operands>
+bool is_element_by_element(const Recorder::Pending& pending, const Operands& operands) {
+  if (!pending.info->handle.hasTag(at::Tag::pointwise) || pending.written.size() != 1) return false;
+  const at::Tensor& out = pending.written[0];
+  return std::all_of(operands.begin(), operands.end(), [&](const auto& operand) {
+    return operand.tensor.dim() <= out.dim() && operand.tensor.numel() <= out.numel() &&
+           operand.tensor.scalar_type() == out.scalar_type();
+  });
+}
+
+}  // namespace
+
 // Must `written` be executed as a view for the sake of itself or of another operand?
 bool Recorder::shares(const Pending& pending, const Operand& written,
                       const std::vector<Operand>& operands) const {
@@ -53,6 +71,8 @@ bool Recorder::shares(const Pending& pending, const Operand& written,
              return false;
            const bool same = other.tensor.is_same(written.tensor);
            if (same && !other.written && !written.out && written.position < other.position)
+             return false;
+           if (same && !other.written && written.out && is_element_by_element(pending, operands))
              return false;
            // Without elements they do not overlap, though they have one value.
            const bool one_value =

@@ -103,6 +103,21 @@ static void add_foreach_arithmetic(OperationTable& rows) {
 #undef COMPOSIT_FOREACH
 }
 
+static void add_foreach_of_lists(OperationTable& rows) {
+  rows.add({.schema = "aten::_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) "
+                      "-> Tensor[]",
+            .decompose =
+                [](LazyTensors xs, LazyTensor y, Scalar alpha) {
+                  return of_each("aten::add.Tensor", xs, {y, alpha});
+                },
+            .samples = "[f32[2,3],f32[4]] i64[] | [f32[2]] i64[] 2"});
+  rows.add({.schema = "aten::_foreach_maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]",
+            .decompose = [](LazyTensors xs,
+                            LazyTensors ys) { return of_pairs("aten::maximum", xs, ys); },
+            .samples = "[f32[2,3],f32[4]] [f32[2,3],f32[4]]",
+            .bad = "[f32[2],f32[2]] [f32[2]]: equal length"});
+}
+
 static void add_foreach_sums(OperationTable& rows) {
 #define COMPOSIT_FOREACH(name)                                                                  \
   rows.add(                                                                                     \
@@ -136,6 +151,7 @@ static void add_foreach_sums(OperationTable& rows) {
 void add_foreach_rows(OperationTable& rows) {
   add_foreach_functions(rows);
   add_foreach_arithmetic(rows);
+  add_foreach_of_lists(rows);
   add_foreach_sums(rows);
 }
 

@@ -158,7 +158,7 @@ for _name, _form in {"add": "({} + {})", "sub": "({} - {})", "mul": "({} * {})",
                      "truediv": "({} / {})", "pow": "pow({}, {})"}.items():
     setattr(_Number, f"__{_name}__", _binary(f"__{_name}__", _form))
     setattr(_Number, f"__r{_name}__", _binary(f"__r{_name}__", _form, swapped=True))
-_Number.__neg__ = lambda self: self._given(-_plain(self), f"(-{self._formula.text})", self._formula)
+_Number.__neg__ = lambda self: self._given(-_plain(self), f"(-({self._formula.text}))", self._formula)
 _Number.__pos__ = lambda self: self
 for _name in ("__abs__ __bool__ __ceil__ __divmod__ __eq__ __float__ __floor__ __floordiv__ __format__ "
               "__ge__ __getnewargs__ __gt__ __hash__ __int__ __le__ __lt__ __mod__ __ne__ __rdivmod__ "
@@ -187,6 +187,8 @@ class _Follow(TorchFunctionMode):
         kwargs = kwargs or {}
         if function is torch.Tensor.item:
             return self._read(function, args, kwargs)
+        if (key := _READS.get(getattr(function, "__name__", ""))) and _is_read(kwargs.get(key)):
+            kwargs = kwargs | {key: self._read(torch.Tensor.item, (kwargs[key],), {})}
         numbers = [number for value in (*args, *kwargs.values()) for number in _numbers_in(value)]
         if not numbers:
             return function(*args, **kwargs)
@@ -205,6 +207,16 @@ class _Follow(TorchFunctionMode):
             return value
         name = f"read_{record}"
         return _Number(value, self.log, _Formula(name, frozenset([name]), 0))
+
+
+# Functions that take a number by this name, and read it where a tensor is given, as
+# `addcdiv_(…, value=-rate)` does in an optimizer whose rate is a tensor.
+_READS = {name + ending: key for names, key in [(("addcdiv", "addcmul"), "value"), (("add", "sub"), "alpha")]
+          for name in names for ending in ("", "_")}
+
+
+def _is_read(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() == 0 and not value.requires_grad
 
 
 def _numbers_in(value: Any) -> list[_Number]:

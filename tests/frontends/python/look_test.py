@@ -74,9 +74,9 @@ class LookTest(unittest.TestCase):
         optim = torch.optim
         self.expect_training(lambda p: optim.SGD(p, 0.1, momentum=0.9), True)
         self.expect_training(lambda p: optim.RMSprop(p, 0.01), True)
-        # Their step count is asked of a tensor: a guard that differs from call to call, so the
-        # program runs in each.
-        self.expect_training(lambda p: optim.Adam(p, 0.01), False)
+        # Its step count is asked of a tensor, and followed to what is made of it.
+        self.expect_training(lambda p: optim.Adam(p, 0.01), True)
+        # It compares its count, which stays a guard that differs: the program runs in each call.
         self.expect_training(lambda p: optim.RAdam(p, 0.01), False)
 
     def test_state_of_a_module(self):
