@@ -330,6 +330,11 @@ class Capture:
 
     def _expect_unchanged(self) -> None:
         changed = self._program and self._program.changed()
+        rates = self._program and self._program.rates
+        if rates and not changed and self.trust == "confirmed" and (rate := rates.changed()):
+            raise Error(f"[capture] {rate} since the program was captured, where it is a constant: "
+                        "pass it as a tensor that the program gives to its optimizer, name it in "
+                        "trace_family(…, numbers=…), or capture again")
         if changed:
             raise Error(f"[capture] {changed} since the program was captured; capture again: "
                         "flashlight.trace(model, inputs…)")

@@ -19,7 +19,7 @@ from flashlight.followed_numbers import FollowedNumbers
 from flashlight.host_memory import HostMemory, Read
 from flashlight.modes import RecordedModes
 from flashlight.structure import Structure, flatten
-from flashlight.watch import Watch
+from flashlight.watch import Rates, Watch
 
 
 def modules_of(program: Callable) -> dict[str, torch.nn.Module]:
@@ -46,6 +46,13 @@ def generators_of(program: Callable, modules: dict[str, torch.nn.Module]) -> lis
     return list(search.generators.values())
 
 
+def optimizers_of(program: Callable) -> list[torch.optim.Optimizer]:
+    """Optimizers that the program finds where it finds its modules."""
+    search = _ModuleSearch(_package(program))
+    search.look_around(program)
+    return list(search.optimizers.values())
+
+
 class _ModuleSearch:
     """Among what functions hold: variables around them, their object's attributes, arguments that
     are bound already. Globals are those of the program's own package: what a library does with its
@@ -55,6 +62,7 @@ class _ModuleSearch:
         self.package = package
         self.modules: dict[str, torch.nn.Module] = {}
         self.generators: dict[int, torch.Generator] = {}
+        self.optimizers: dict[int, torch.optim.Optimizer] = {}
         self.seen: set[int] = set()  # functions and objects, all held by the program
 
     def look_around(self, function: Any) -> None:
@@ -80,6 +88,9 @@ class _ModuleSearch:
         self.add_generators(variables)
         for name, value in variables.items():
             owner = getattr(value, "__self__", None)
+            for found in (value, owner):  # optimizer, step = optimizer.step
+                if isinstance(found, torch.optim.Optimizer):
+                    self.optimizers.setdefault(id(found), found)
             if isinstance(owner, torch.nn.Module):  # encode = model.encode
                 value = owner
             if isinstance(value, torch.nn.Module):
@@ -127,6 +138,8 @@ class Program:
         # The modules as the last run left them. A run of modules that were changed since (by
         # `check`) does not make the change forgotten.
         self.watch: Watch | None = None
+        # What its optimizers are told by numbers, as all runs left it.
+        self.rates: Rates | None = None
 
     def named(self) -> list[tuple[str, torch.Tensor, str]]:
         """What stands under the names of the modules now."""
@@ -150,6 +163,7 @@ class Program:
         self.changes = before.changes()
         if changed is None:
             self.watch = Watch(self.modules)
+        self.rates = Rates(optimizers_of(self.function), self.rates)
         flat, self.results = self.flat(result)
         return flat, self.results.text()
 

@@ -92,6 +92,33 @@ class Watch:
         return f"parameter '{names[place]}' was {_state(trained)} and is {_state(trained_now)}"
 
 
+class Rates:
+    """Numbers in the groups of optimizers: rates, momenta, decays. A capture that is confirmed has
+    them as constants, if no run found another one there than the run `before`."""
+
+    def __init__(self, optimizers: list[torch.optim.Optimizer], before: "Rates | None"):
+        now = {(id(group), key): (group, key, value)
+               for optimizer in optimizers for group in optimizer.param_groups
+               for key, value in group.items() if _is_rate(value)}
+        self._varying = set() if before is None else before._varying | {
+            place for place, (_, _, value) in before._numbers.items()
+            if place in now and now[place][2] != value}
+        self._numbers = {place: entry for place, entry in now.items() if place not in self._varying}
+
+    def changed(self) -> str | None:
+        """The first that is another one now; None where there is none."""
+        for group, key, value in self._numbers.values():
+            now = group.get(key)
+            if now is not value and _is_rate(now) and now != value:
+                return f"'{key}' of its optimizer was {value} and is {now}"
+        return None
+
+
+def _is_rate(value) -> bool:
+    numbers = value if isinstance(value, tuple) else (value,)
+    return all(isinstance(number, (int, float)) for number in numbers) and value != ()
+
+
 def _mode(training: bool) -> str:
     return "training" if training else "evaluation"
 

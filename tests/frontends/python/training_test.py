@@ -172,6 +172,17 @@ class TrainingTest(unittest.TestCase):
         for x, rate in zip(batches, rates):
             torch.testing.assert_close(fast(x, rate), eager_step(x, rate), rtol=1e-4, atol=1e-5)
 
+    def test_a_rate_that_changes_late(self):
+        """A rate that is a number is a constant of the capture: another one is refused."""
+        for make in (FOLLOWED["adam"], WITHOUT_READS["sgd"]):
+            eager, traced, captured = self.expect_replays(perceptron, make)
+            for one in (eager, traced):
+                one.optimizer.param_groups[0]["lr"] = 0.001
+            x = eager.batches(1, seed=9)[0]
+            with self.assertRaisesRegex(flashlight.Error, "'lr' of its optimizer was .* and is 0.001"):
+                captured(x)
+            self.expect_goes_on(eager, traced)
+
     def test_counts_that_differ(self):
         """Each parameter has a count of its own."""
         twins = [Training(perceptron, FOLLOWED["adam"]) for _ in range(2)]
