@@ -91,10 +91,26 @@ def changed_after_its_capture():
     captured(torch.ones(1, 3))
 
 
+def rate_changed_after_its_capture():
+    weight = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        (x * weight).sum().backward()
+        optimizer.step()
+
+    captured = flashlight.trace(step, torch.ones(2))
+    assert captured.check(torch.full((2,), 3.0)) and captured.trust == "confirmed"
+    optimizer.param_groups[0]["lr"] = 0.01
+    captured(torch.ones(2))
+
+
 CAUSES = {
     "[structure] ": lambda: flashlight.trace(lambda x, g: x, torch.ones(2), torch.Generator()),
     "[capture] expected arguments": lambda: scaled()(torch.ones(2), 3),
     "[capture] … since": changed_after_its_capture,
+    "[capture] '…' of its": rate_changed_after_its_capture,
     "[trace] …: the program wrote": written_on_the_host,
     "[trace] … reads": read_on_the_host,
     "[export] expected": lambda: linear().export("model.bin"),

@@ -4,6 +4,7 @@ twin that trains eagerly, compiled they come as close as float32 does, and eithe
 import os
 import pathlib
 import pickle
+import subprocess
 import sys
 import unittest
 
@@ -182,6 +183,13 @@ class TrainingTest(unittest.TestCase):
             with self.assertRaisesRegex(flashlight.Error, "'lr' of its optimizer was .* and is 0.001"):
                 captured(x)
             self.expect_goes_on(eager, traced)
+
+    def test_the_example(self):
+        example = pathlib.Path(__file__).resolve().parents[3] / "examples/python/train_adam.py"
+        run = subprocess.run([sys.executable, example, "100"], capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("follows from what the program reads", run.stdout)
+        self.assertIn("203 steps", run.stdout)
 
     def test_counts_that_differ(self):
         """Each parameter has a count of its own."""
