@@ -1,11 +1,13 @@
 """Every error of Python's own: caused here, and listed with its message in docs/errors.md."""
 
+import contextlib
 import copy
+import os
 import pathlib
 import re
 import unittest
 
-import no_looks  # before flashlight
+import no_looks  # noqa: F401  before flashlight
 import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -91,6 +93,25 @@ def changed_after_its_capture():
     captured(torch.ones(1, 3))
 
 
+@contextlib.contextmanager
+def looks():
+    """Captures are confirmed by looks meanwhile."""
+    before = os.environ.pop("FLASHLIGHT_SEEN_ONCE")
+    try:
+        yield
+    finally:
+        os.environ["FLASHLIGHT_SEEN_ONCE"] = before
+
+
+def confirmed(program, *examples):
+    with looks():
+        captured = flashlight.trace(program, *examples[0])
+        for example in examples[1:]:
+            captured(*example)
+    assert captured.trust == "confirmed"
+    return captured
+
+
 def rate_changed_after_its_capture():
     weight = torch.ones(2, requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=0.1)
@@ -100,10 +121,14 @@ def rate_changed_after_its_capture():
         (x * weight).sum().backward()
         optimizer.step()
 
-    captured = flashlight.trace(step, torch.ones(2))
-    assert captured.check(torch.full((2,), 3.0)) and captured.trust == "confirmed"
+    captured = confirmed(step, *((torch.full((2,), float(i)),) for i in range(5)))
     optimizer.param_groups[0]["lr"] = 0.01
     captured(torch.ones(2))
+
+
+def reciprocal():
+    return confirmed(lambda x, y: x * (1 / y.item()),
+                     *((torch.ones(2), torch.tensor(float(i))) for i in range(1, 6)))
 
 
 CAUSES = {
@@ -111,6 +136,8 @@ CAUSES = {
     "[capture] expected arguments": lambda: scaled()(torch.ones(2), 3),
     "[capture] … since": changed_after_its_capture,
     "[capture] '…' of its": rate_changed_after_its_capture,
+    "[save] expected a capture": lambda: reciprocal().save("unwritten"),
+    "[replay] guard: '…' of": lambda: reciprocal()(torch.ones(2), torch.tensor(0.0)),
     "[trace] …: the program wrote": written_on_the_host,
     "[trace] … reads": read_on_the_host,
     "[export] expected": lambda: linear().export("model.bin"),
@@ -156,4 +183,4 @@ class Errors(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    no_looks.main()
+    unittest.main()  # some causes are confirmed captures
