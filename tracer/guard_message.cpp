@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
+#include "composit/ir/error.h"
 #include "tracer/replay.h"
 
 namespace flashlight::tracer {
@@ -64,12 +66,12 @@ std::string number_differs(const Plan::Impl& plan, const Step& step, const std::
          kOrCaptureAgain;
 }
 
-std::string not_finite(const Step& step, const ChangingNumber& number) {
-  return "[replay] guard: '" + number.key + "' of " + place_of(*step.node) + " is " +
-         print(number.formula) +
-         ", which is not finite for what is read now: the program divides by zero there, or goes "
-         "on "
-         "without a number";
+void expect_finite(const Step& step, const ChangingNumber& number, double value) {
+  if (std::isfinite(value)) return;
+  throw composit::UserError("[replay] guard: '" + number.key + "' of " + place_of(*step.node) +
+                            " is " + print(number.formula) +
+                            ", which is not finite for what is read now: the program divides by "
+                            "zero there, or goes on without a number");
 }
 
 std::string sizes_differ(const Node& node, size_t index, const std::string& expected,

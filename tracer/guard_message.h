@@ -14,8 +14,9 @@ bool same_number(const c10::IValue& value, const c10::Scalar& expected);
 // `step` gives a number, or compares values.
 std::string number_differs(const Plan::Impl& plan, const Step& step, const std::string& expected,
                            const std::string& received);
-// A number that follows from values is none, where the program would have divided by zero.
-std::string not_finite(const Step& step, const ChangingNumber& number);
+// UserError where a number that follows from finite ones is none: the program divides by zero
+// there.
+void expect_finite(const Step& step, const ChangingNumber& number, double value);
 // The sizes of output `index`.
 std::string sizes_differ(const composit::Node& node, size_t index, const std::string& expected,
                          const std::string& received);

@@ -250,9 +250,9 @@ class Run {
     for (const Step::Changing& one : step.numbers) {
       c10::IValue& argument = stack_[one.position];
       const double number = numbers_[one.number];
-      if (one.element) {  // the plan's own list stays as it is
-        if (before == nullptr || before->position != one.position)
-          argument = argument.toList().copy();
+      if (one.element && (before == nullptr || before->position != one.position))
+        argument = argument.toList().copy();  // the plan's own list stays as it is
+      if (one.element) {
         argument.toList().set(*one.element, number);
       } else {
         argument = argument.isInt() ? c10::IValue(static_cast<int64_t>(number)) : number;
@@ -261,7 +261,6 @@ class Run {
     }
   }
 
-  // Those that follow from values of this run.
   void read_numbers(const Step& step) {
     const auto evaluate = [&](size_t number) {
       const auto& reads = plan_.reads[number];
@@ -273,8 +272,7 @@ class Run {
         finite = finite && std::isfinite(value);
         return value;
       });
-      if (finite && !std::isfinite(numbers_[number]))
-        throw UserError(not_finite(step, plan_.numbers[number]));
+      if (finite) expect_finite(step, plan_.numbers[number], numbers_[number]);
     };
     for (const Step::Changing& one : step.numbers) evaluate(one.number);
     for (const auto& [slot, number] : step.constants_read) {
