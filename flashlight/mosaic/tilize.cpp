@@ -440,10 +440,9 @@ class Tilizer {
       if (layout.tiling.is_blocked()) continue;
       const size_t innermost = layout.tiling.loops().back().dimension;
       const auto item = static_cast<int64_t>(composit::item_size(type.dtype));
-      const int64_t bytes = type.sizes[innermost] * item;
       // A line of what it may be rounded to.
       const bool rounds = may_round_ && type.dtype == composit::DType::float32;
-      if (layout.after[innermost] == 0 && bytes % kCriticalPitch == 0)
+      if (layout.after[innermost] == 0 && type.sizes[innermost] * item % kCriticalPitch == 0)
         layout.apart = kLineBytes / (rounds ? item / 2 : item);
     }
   }

@@ -152,6 +152,9 @@ class _AdaptiveProgram(Program):
         self.last.result = (result,)
         return result
 
+    def refuse(self, why: str) -> None:
+        self.unfit = why
+
     def flat(self, result: Any) -> tuple[list, Structure]:
         try:
             return super().flat(result)

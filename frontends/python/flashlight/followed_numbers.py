@@ -15,6 +15,7 @@ Only where a scope asks for it: a first look has found another number in a guard
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import weakref
@@ -40,7 +41,7 @@ class FollowedNumbers:
         if _flashlight.follows_numbers():
             self.mode = _Follow()
             self.mode.__enter__()
-            _roots.enter()
+            _math.enter()
         return self
 
     def tell(self) -> None:
@@ -51,7 +52,7 @@ class FollowedNumbers:
 
     def __exit__(self, *_) -> None:
         if self.mode is not None:
-            _roots.leave()
+            _math.leave()
             self.mode.__exit__(None, None, None)
             self.mode.log.open = False
 
@@ -229,8 +230,9 @@ def _numbers_in(value: Any) -> list[_Number]:
     return []
 
 
-class _Roots:
-    """`math.sqrt`, which would make a plain float of ours, while somebody follows."""
+class _Math:
+    """The functions of `math` while somebody follows, which would take the plain float that is in ours: a root
+    goes on as a formula, all others take the number back."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -239,15 +241,17 @@ class _Roots:
     def enter(self) -> None:
         with self.lock:
             if self.entered == 0:
-                self.original = math.sqrt
-                math.sqrt = self.root(math.sqrt)
+                self.originals = {name: value for name, value in vars(math).items() if callable(value)}
+                for name, original in self.originals.items():
+                    setattr(math, name, self.root(original) if name == "sqrt" else self.escaping(original))
             self.entered += 1
 
     def leave(self) -> None:
         with self.lock:
             self.entered -= 1
             if self.entered == 0:
-                math.sqrt = self.original
+                for name, original in self.originals.items():
+                    setattr(math, name, original)
 
     @staticmethod
     def root(original):
@@ -258,5 +262,14 @@ class _Roots:
 
         return sqrt
 
+    @staticmethod
+    def escaping(original):
+        def function(*arguments, **named):
+            for number in _numbers_in([*arguments, named]):
+                number._escape()
+            return original(*arguments, **named)
 
-_roots = _Roots()
+        return functools.wraps(original)(function)
+
+
+_math = _Math()

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from torch.nn.modules import module as _module
+from torch.optim.lr_scheduler import LRScheduler
 
 from composit import Error
 
@@ -48,9 +49,18 @@ def generators_of(program: Callable, modules: dict[str, torch.nn.Module]) -> lis
 
 def optimizers_of(program: Callable) -> list[torch.optim.Optimizer]:
     """Optimizers that the program finds where it finds its modules."""
+    return list(_searched(program).optimizers.values())
+
+
+def schedulers_of(program: Callable) -> list[LRScheduler]:
+    """Schedulers of optimizers' rates, found likewise."""
+    return list(_searched(program).schedulers.values())
+
+
+def _searched(program: Callable) -> "_ModuleSearch":
     search = _ModuleSearch(_package(program))
     search.look_around(program)
-    return list(search.optimizers.values())
+    return search
 
 
 class _ModuleSearch:
@@ -63,6 +73,7 @@ class _ModuleSearch:
         self.modules: dict[str, torch.nn.Module] = {}
         self.generators: dict[int, torch.Generator] = {}
         self.optimizers: dict[int, torch.optim.Optimizer] = {}
+        self.schedulers: dict[int, LRScheduler] = {}
         self.seen: set[int] = set()  # functions and objects, all held by the program
 
     def look_around(self, function: Any) -> None:
@@ -91,6 +102,8 @@ class _ModuleSearch:
             for found in (value, owner):  # optimizer, step = optimizer.step
                 if isinstance(found, torch.optim.Optimizer):
                     self.optimizers.setdefault(id(found), found)
+                if isinstance(found, LRScheduler):
+                    self.schedulers.setdefault(id(found), found)
             if isinstance(owner, torch.nn.Module):  # encode = model.encode
                 value = owner
             if isinstance(value, torch.nn.Module):
@@ -149,6 +162,7 @@ class Program:
         positional, named = self.arguments.unflatten(tensors)
         changed = self.changed()
         before = Snapshot(self.modules, self.function)
+        epochs = [(scheduler, scheduler.last_epoch) for scheduler in schedulers_of(self.function)]
         _flashlight.watch_generators(generators_of(self.function, self.modules))
         with (_ModuleScopes(self.modules), RecordedModes(), HostMemory() as memory,
               FollowedNumbers() as numbers):
@@ -159,6 +173,11 @@ class Program:
                 if str(error).startswith("[trace] "):
                     raise Error(str(error)) from error
                 raise
+        for scheduler, epoch in epochs:
+            if scheduler.last_epoch != epoch:
+                self.refuse(f"[capture] the program steps a scheduler of rates ({type(scheduler).__name__}), and a "
+                            "replay would not; call its step() behind the capture, and pass the rate as a tensor "
+                            "(group[\"lr\"] = rate), or make a family of it")
         self.large_reads = memory.large_reads
         self.changes = before.changes()
         if changed is None:
@@ -169,6 +188,10 @@ class Program:
 
     def run(self, positional: tuple, named: dict) -> Any:
         return self.function(*positional, **named)
+
+    def refuse(self, why: str) -> None:
+        """Of a run that was recorded, and that no replay does."""
+        raise Error(why)
 
     def flat(self, result: Any) -> tuple[list, Structure]:
         return flatten(result, "result")

@@ -126,6 +126,16 @@ def rate_changed_after_its_capture():
     captured(torch.ones(2))
 
 
+def steps_a_scheduler():
+    weight = torch.ones(2, requires_grad=True)
+    scheduler = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([weight], lr=0.1), 10)
+
+    def step(x):
+        scheduler.step()
+        return x * 2
+    flashlight.trace(step, torch.ones(2))
+
+
 def reciprocal():
     return confirmed(lambda x, y: x * (1 / y.item()),
                      *((torch.ones(2), torch.tensor(float(i))) for i in range(1, 6)))
@@ -142,6 +152,7 @@ CAUSES = {
     "[trace] … reads": read_on_the_host,
     "[export] expected": lambda: linear().export("model.bin"),
     "[export] .": lambda: linear().export("model.pt2", opset=20),
+    "[capture] the program steps": steps_a_scheduler,
     "[capture] a capture is": lambda: copy.deepcopy(linear()),
     "[compile] compiled code": lambda: copy.deepcopy(linear().compile()),
     "[trace] a scope": scope_before_its_block,

@@ -1,6 +1,7 @@
 """Training steps with torch's optimizers, captured after two steps: replayed they have the bits of a
 twin that trains eagerly, compiled they come as close as float32 does, and either goes on from there."""
 
+import math
 import os
 import pathlib
 import pickle
@@ -184,6 +185,25 @@ class TrainingTest(unittest.TestCase):
                 captured(x)
             self.expect_goes_on(eager, traced)
 
+    def test_a_scheduler_inside(self):
+        """Its rate changes after more runs than a capture compares."""
+        training = Training(perceptron, FOLLOWED["adam"])
+        scheduler = torch.optim.lr_scheduler.StepLR(training.optimizer, 30)
+        batches = training.batches(2, seed=7)
+
+        def step(x):
+            loss = training.step(x)
+            scheduler.step()
+            return loss
+        with self.assertRaisesRegex(flashlight.Error, "steps a scheduler of rates .StepLR."):
+            flashlight.trace(step, batches[0])
+        # An adaptive program goes on as it is.
+        adaptive = flashlight.adaptive(step)
+        epoch = scheduler.last_epoch
+        for _ in range(4):
+            adaptive(batches[1])
+        self.assertEqual(scheduler.last_epoch, epoch + 4)
+
     def test_the_example(self):
         example = pathlib.Path(__file__).resolve().parents[3] / "examples/python/train_adam.py"
         run = subprocess.run([sys.executable, example, "100"], capture_output=True, text=True)
@@ -258,6 +278,12 @@ class NumbersTest(unittest.TestCase):
         self.expect_runs(lambda n, x, _: x * n if int(n) % 9 else x)
         self.expect_runs(lambda n, x, _: x * max(n, 9.0))
         self.expect_runs(lambda n, x, _: x * n if n - 9 else x)
+
+    def test_functions_of_math(self):
+        """A root goes on as a formula. What other functions give decides, or is another number each time."""
+        self.expect_runs(lambda n, x, _: x * (1 / math.sqrt(n)), confirmed=True)
+        self.expect_runs(lambda n, x, _: x * n if math.log(n) < 2 else x - n)
+        self.expect_runs(lambda n, x, _: x * n if math.isclose(n, 12) else x)
 
     def test_numbers_that_are_kept(self):
         self.expect_runs(lambda n, x, seen: seen.append(n) or x * n)
