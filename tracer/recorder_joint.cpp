@@ -45,15 +45,18 @@ std::vector<Recorder::Operand> Recorder::operands_of(Pending& pending,
 
 namespace {
 
-// `maximum(a, b, out=a)` gives the elements that it gives in memory of their own, if no operand is
-// larger than what is written.
+// `maximum(a, b, out=a)` gives the elements that it gives in memory of their own, if what is
+// written is as large as the result: no operand makes it larger.
 template <class Operands>
 bool is_element_by_element(const Recorder::Pending& pending, const Operands& operands) {
   if (!pending.info->handle.hasTag(at::Tag::pointwise) || pending.written.size() != 1) return false;
   const at::Tensor& out = pending.written[0];
   return std::all_of(operands.begin(), operands.end(), [&](const auto& operand) {
-    return operand.tensor.dim() <= out.dim() && operand.tensor.numel() <= out.numel() &&
-           operand.tensor.scalar_type() == out.scalar_type();
+    const at::Tensor& one = operand.tensor;
+    bool expands = one.dim() <= out.dim() && one.scalar_type() == out.scalar_type();
+    for (int64_t i = 1; expands && i <= one.dim(); ++i)
+      expands = one.size(-i) == 1 || one.size(-i) == out.size(-i);
+    return expands;
   });
 }
 
@@ -72,7 +75,8 @@ bool Recorder::shares(const Pending& pending, const Operand& written,
            const bool same = other.tensor.is_same(written.tensor);
            if (same && !other.written && !written.out && written.position < other.position)
              return false;
-           if (same && !other.written && written.out && is_element_by_element(pending, operands))
+           if (same && !complex && !other.written && written.out &&
+               is_element_by_element(pending, operands))
              return false;
            // Without elements they do not overlap, though they have one value.
            const bool one_value =

@@ -24,6 +24,7 @@
 #include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/split_phases.h"
 #include "flashlight/mosaic/tilize.h"
+#include "flashlight/mosaic/weight_order.h"
 #include "flashlight/text/literal.h"
 
 namespace flashlight::mosaic {
@@ -116,6 +117,8 @@ class Former {
     using loops::checked;
     program = checked("split_phases", with_sides(split_phases(with_sides(std::move(program)))));
     program = checked("split_axes", with_sides(split_axes(std::move(program))));
+    program = checked("order_weights",
+                      with_sides(order_weights(std::move(program), is_frozen_in(program))));
     const IsFrozen is_frozen = is_frozen_in(program);
     CopiedWindows windows = copy_windows(std::move(program), is_frozen);
     program = checked("copy_windows", with_sides(std::move(windows.program)));

@@ -13,6 +13,7 @@
 #include "flashlight/mosaic/split_axes.h"
 #include "flashlight/mosaic/split_phases.h"
 #include "flashlight/mosaic/tilize.h"
+#include "flashlight/mosaic/weight_order.h"
 #include "tests/agreement.h"
 
 namespace flashlight::mosaic {
@@ -170,6 +171,53 @@ end
           s0 += x0[p, c, k] * x1[o, p]
         }
         y0[o, c, k] = s0
+      }
+    }
+end
+)");
+}
+
+// Weights that are known, of windows with three channels: what rows read is one run of terms.
+TEST(OrderWeights, FewChannelsComeLast) {
+  expect_after(
+      [](Program program) {
+        return order_weights(std::move(program), [](ValueId value) { return value == ValueId(1); });
+      },
+      R"(function "f" {inputs=[0, 1], results=[2]}
+  %0: float32[67, 3] = argument "x" {}
+  %1: float32[8, 3, 4] = argument "w" {}
+  %2: float32[64, 8] = result "y" {}
+  nest %0 %1 to %2 {operation="aten::convolution"}
+    loops(x0: float32[67, 3], x1: float32[8, 3, 4]) -> (y0: float32[64, 8]) {
+      for p < 64, o < 8 {
+        var s0: float32 = 0
+        reduce c < 3, k < 4 {
+          s0 += x0[p + k, c] * x1[o, c, k]
+        }
+        y0[p, o] = s0
+      }
+    }
+end
+)",
+      R"(function "f" {inputs=[0, 1], results=[2]}
+  %0: float32[67, 3] = argument "x" {}
+  %1: float32[8, 3, 4] = argument "w" {}
+  %2: float32[64, 8] = result "y" {}
+  %3: float32[8, 4, 3] = temporary "w.ordered" {}
+  nest %1 to %3 {operation="w.ordered"}
+    loops(x0: float32[8, 3, 4]) -> (y0: float32[8, 4, 3]) {
+      for i0 < 8, i1 < 4, i2 < 3 {
+        y0[i0, i1, i2] = x0[i0, i2, i1]
+      }
+    }
+  nest %0 %3 to %2 {operation="aten::convolution"}
+    loops(x0: float32[67, 3], x1: float32[8, 4, 3]) -> (y0: float32[64, 8]) {
+      for p < 64, o < 8 {
+        var s0: float32 = 0
+        reduce c < 3, k < 4 {
+          s0 += x0[p + k, c] * x1[o, k, c]
+        }
+        y0[p, o] = s0
       }
     }
 end
