@@ -23,9 +23,9 @@ Graph with_number_inputs(const Family& family, const Binding& binding,
 
 // A number of a graph that follows from values of it.
 struct NumberInside {
-  const Node* node;  // of the graph
-  std::string key;   // a NumberKey; "value" of a constant
-  NumberFormula formula;
+  const Node* node;                         // of the graph
+  std::string key;                          // a NumberKey; "value" of a constant
+  NumberFormula formula;                    // what it is
   std::map<std::string, LazyTensor> reads;  // names in the formula: values that the program reads
 };
 

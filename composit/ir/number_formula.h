@@ -101,6 +101,7 @@ struct NumberKey {
   std::string name;               // of the attribute
   std::optional<size_t> element;  // of its list
 };
+// The text that is read as this key.
 std::string print(const NumberKey& key);
 
 // As above, with as few parentheses as the grammar needs; constants read back bit for bit.

@@ -290,8 +290,7 @@ Code KernelWriter::stores(Leaves& leaves) {
     code += writer.locals(one.value);
     const text::Element target = element(value_of(one), place);
     if (one.add)
-      code += text::added(target.str(), writer.expression(one.value),
-                          context_.type(value_of(one)).dtype);
+      code += text::added(target.str(), writer, one.value, context_.type(value_of(one)).dtype);
     else
       code += writer.assign(target, one.value);
   }

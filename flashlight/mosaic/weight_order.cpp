@@ -17,7 +17,7 @@ using composit::ExprKind;
 using loops::Statement;
 
 // Runs of so many terms are long enough.
-constexpr int64_t kFewChannels = 16;
+constexpr int64_t kFewChannels = 8;
 
 struct Weights {
   Expr load;

@@ -242,6 +242,8 @@ Code ExpressionWriter::assign(const Element& element, const Expr& x) {
 
 // ---- text ---------------------------------------------------------------------------------------
 
+ExpressionText ExpressionWriter::addend(const Expr& x) { return write(x, kProduct); }
+
 ExpressionText ExpressionWriter::write(const Expr& x, int precedence) {
   const Part* part = parts_.find(x.hash());
   if (part != nullptr && part->named) return part->name.empty() ? "local_name" : part->name;

@@ -49,6 +49,8 @@ class ExpressionWriter {
   // Declarations of the parts of `root` that have a name and are not declared yet.
   Code locals(const Expr& root);
   ExpressionText expression(const Expr& x) { return write(x, 0); }
+  // As what is added to something.
+  ExpressionText addend(const Expr& x);
   std::string text(const Expr& x) { return expression(x).str(); }
   // An index of an element along an axis of `extent`: checked where loaded elements decide it, and
   // it is not known to be in range.

@@ -184,12 +184,12 @@ Code NestWriter::stores(ExpressionWriter& text, bool declare) {
   return code;
 }
 
-Code added(const std::string& element, const ExpressionText& value, DType dtype) {
-  if (dtype == DType::bool_) return assignment(element, element + " || " + value);
+Code added(const std::string& element, ExpressionWriter& text, const Expr& value, DType dtype) {
+  if (dtype == DType::bool_) return assignment(element, element + " || " + text.addend(value));
   if (composit::item_size(dtype) < 4)
-    return assignment(element,
-                      "static_cast<" + type_name(dtype) + ">(" + element + " + " + value + ")");
-  return assignment(element, value, "+=");
+    return assignment(element, "static_cast<" + type_name(dtype) + ">(" + element + " + " +
+                                   text.addend(value) + ")");
+  return assignment(element, text.expression(value), "+=");
 }
 
 Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
@@ -209,8 +209,7 @@ Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
         assignment("const " + compute_type_name(dtype) + " " + element, text.expression(one.value));
     return code;
   }
-  code +=
-      one.add ? added(element, text.expression(one.value), dtype) : text.assign(target, one.value);
+  code += one.add ? added(element, text, one.value, dtype) : text.assign(target, one.value);
   return code;
 }
 

@@ -40,7 +40,8 @@ struct NestContext {
 };
 
 // Adds to an element of memory: "x[i] += 2.0f;".
-Code added(const std::string& element, const ExpressionText& value, composit::DType dtype);
+Code added(const std::string& element, ExpressionWriter& text, const Expr& value,
+           composit::DType dtype);
 
 class NestWriter {
  public:

@@ -51,6 +51,26 @@ TEST(Programs, random_graphs) {
   EXPECT_EQ(differences(cases), "");
 }
 
+// What is added to an element of few bytes is one operand, whatever it is.
+TEST(Programs, add_what_a_condition_chooses) {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16, DType::int8}) {
+    const std::string text(name(dtype));
+    const Graph graph = parse(
+        "graph(%z: " + text + "[4], %m: bool[3], %i: int64[3], %x: " + text +
+        "[3]) {\n  %y: " + text +
+        "[4] = aten::_unsafe_masked_index_put_accumulate(%z, %m, [%i], %x)\n  return %y\n}\n");
+    const auto of = [](DType one, const std::vector<double>& numbers) {
+      return array_of(tensor_type(one, {static_cast<int64_t>(numbers.size())}), numbers);
+    };
+    cases.push_back({text,
+                     graph,
+                     {of(dtype, {5, 6, 7, 8}), of(DType::bool_, {1, 0, 1}),
+                      of(DType::int64, {2, 1, 2}), of(dtype, {3, 4, 2})}});
+  }
+  EXPECT_EQ(differences(cases), "");
+}
+
 // The gradient of a random graph.
 Graph gradient(uint64_t seed) {
   const Graph graph = composit::test::ComputableGraph(seed).make();
