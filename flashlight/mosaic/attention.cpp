@@ -220,17 +220,6 @@ class Finder {
   static bool has_dtypes(const Product& product, composit::DType element) {
     return product.element == element && product.weight == element;
   }
-  // True if pairs of elements begin at even places.
-  static bool is_even(const Product& product) {
-    const auto are_even = [&](const composit::Affine& at) {
-      for (const AxisId axis : loops::axes_of(product.statement))
-        if (axis != product.terms[0] && at.coefficients[axis] % 2 != 0) return false;
-      return at.constant % 2 == 0;
-    };
-    return product.extent(product.terms[0]) % 2 == 0 && are_even(product.left_at) &&
-           are_even(product.right_at);
-  }
-
   // True if both products have the same heads and one dtype, and their elements lie side by side.
   bool fits(const Attention& attention) const {
     const Product &scores = attention.scores, &results = attention.results;
@@ -243,7 +232,7 @@ class Finder {
         routine_.values[value_of(results.statement.stores[0])].type.dtype;
     if (results.statement.stores[0].value.kind() != ExprKind::accumulator ||
         !has_dtypes(scores, element) || !has_dtypes(results, element) ||
-        (composit::is_half(element) && !is_even(scores)))
+        (composit::is_half(element) && !has_pairs(scores)))
       return false;
     const auto extents = [](const Product& product) {
       std::vector<int64_t> list;
@@ -278,6 +267,16 @@ class Finder {
 std::vector<Attention> find_attention(const loops::Routine& routine,
                                       const std::function<bool(ValueId value)>& is_frozen) {
   return Finder(routine, is_frozen).run();
+}
+
+bool has_pairs(const Product& product) {
+  const auto are_even = [&](const composit::Affine& at) {
+    for (const AxisId axis : loops::axes_of(product.statement))
+      if (axis != product.terms[0] && at.coefficients[axis] % 2 != 0) return false;
+    return at.constant % 2 == 0;
+  };
+  return product.extent(product.terms[0]) % 2 == 0 && are_even(product.left_at) &&
+         are_even(product.right_at);
 }
 
 }  // namespace flashlight::mosaic

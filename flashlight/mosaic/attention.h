@@ -29,4 +29,7 @@ struct Attention {
 std::vector<Attention> find_attention(const loops::Routine& routine,
                                       const std::function<bool(ValueId value)>& is_frozen);
 
+// True if pairs of a row's terms begin at even places on both sides, so that they are words.
+bool has_pairs(const Product& product);
+
 }  // namespace flashlight::mosaic

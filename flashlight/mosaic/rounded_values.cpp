@@ -85,10 +85,7 @@ class RoundedValues {
     if (product.left != value || product.right == value || product.operand != DType::bfloat16 ||
         product.accumulator != DType::float32)
       return false;
-    const auto parts = composit::parts_of({product.statement.stores[0].value});
-    return std::none_of(parts.begin(), parts.end(), [&](const composit::Expr& part) {
-      return part.kind() == composit::ExprKind::load && value_of(part) == value;
-    });
+    return !loads(product.statement.stores[0].value, value);
   }
 
   void store_as_bfloat16(ValueId value) {
@@ -119,8 +116,7 @@ class RoundedValues {
   void round_attention(Kernel& kernel, const AttentionData& data) {
     const Attention& attention = data.attention;
     const Product &scores = attention.scores, &results = attention.results;
-    if (scores.operand != DType::bfloat16 || scores.element != DType::float32 ||
-        !begin_at_even_places(scores))
+    if (scores.operand != DType::bfloat16 || scores.element != DType::float32 || !has_pairs(scores))
       return;
     const auto number = static_cast<size_t>(&kernel - plan_.run.data());
     for (const ValueId value : {scores.left, scores.right, results.right}) {
@@ -142,15 +138,6 @@ class RoundedValues {
     return std::any_of(parts.begin(), parts.end(), [&](const composit::Expr& part) {
       return part.kind() == composit::ExprKind::load && value_of(part) == value;
     });
-  }
-  // Pairs of elements of a query, and of a key, are words.
-  static bool begin_at_even_places(const Product& scores) {
-    const auto are_even = [&](const composit::Affine& at) {
-      for (const AxisId axis : loops::axes_of(scores.statement))
-        if (!loops::contains(scores.terms, axis) && at.coefficients[axis] % 2 != 0) return false;
-      return at.constant % 2 == 0;
-    };
-    return are_even(scores.left_at) && are_even(scores.right_at);
   }
 
   Plan& plan_;
