@@ -3,8 +3,8 @@
     ./dev bench formats [--format bf16|int8] [--only CASE]... [--threads N]... [--rounds N] [--engines A,B]
 
 The same models, turns and errors as `./dev bench mosaic` (benchmarks/mosaic.py). With --format bf16, which is the
-default, products are in bfloat16: ours by the option `products`, OpenVINO by its hint of the precision, torch.compile
-under autocast. With --format int8, weights and what they are multiplied with are int8, calibrated with the example:
+default, products and what lies in memory are in bfloat16: ours by the options `products` and `values`, OpenVINO by its
+hint of the precision, torch.compile under autocast. With --format int8, weights and what they are multiplied with are int8, calibrated with the example:
 ours by `flashlight quantize` (mosaic_by_token: with a scale for each row), OpenVINO's by nncf (openvino_bf16: with the
 rest in bfloat16), onnxruntime's by its own tools. mosaic_float32 is ours in float32. Errors are those of the format,
 too: results are compared with float64's of the model as it was.
@@ -22,7 +22,7 @@ import mosaic
 CASES = ("resnet50", "bert_base", "clip_text", "sd_vae_decoder", "sd_unet")
 ENGINES = {"bf16": (mosaic.OURS, "mosaic_float32", "openvino", "torch_compile"),
            "int8": (mosaic.OURS, "mosaic_by_token", "mosaic_float32", "openvino", "openvino_bf16", "onnxruntime")}
-PRODUCTS = {"bf16": ["bfloat16"], "int8": []}  # of ours
+LOWERED = {"bf16": ["bfloat16"], "int8": []}  # what ours computes and stores in the place of float32
 ENDINGS = {"bf16": {}, "int8": {mosaic.OURS: ".calibrated", "mosaic_by_token": ".by_token"}}
 TOKENS = ("bert_base", "clip_text")  # whose layers have rows of tokens
 RATIO = {"bf16": 0.80, "int8": 0.90}  # ours / the fastest of the others
@@ -87,7 +87,7 @@ def main():
     mosaic.Contest, Contest.format = Contest, format
     mosaic.make_files = quantized
     mosaic.NAME = "formats" if format == "bf16" else f"formats_{format}"
-    return mosaic.main(format=[format, *PRODUCTS[format]]) or step
+    return mosaic.main(format=[format, *LOWERED[format]]) or step
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 // The mosaic backend, as `./dev bench mosaic` measures it.
 //
-//   bench_mosaic --serve CAPTURE THREADS [PRODUCTS]  compiles a saved capture, products of float32
-//                                           as the option says, and does as serve.h says
-//   bench_mosaic --machine THREADS          an answer for each line: what the machine can do now
-//   bench_mosaic --kernels CAPTURE THREADS [PRODUCTS]  the time of each kernel, and what the
-//   machine can do bench_mosaic --memory CAPTURE           bytes of a model that was compiled and
-//   called, when its
-//                                           capture is released
+//   bench_mosaic --serve CAPTURE THREADS [FORMAT]    compiles a saved capture, products and values of
+//                                                    float32 in this format, and does as serve.h says
+//   bench_mosaic --machine THREADS                   an answer for each line: what the machine can do
+//   bench_mosaic --kernels CAPTURE THREADS [FORMAT]  the time of each kernel, and what the machine can
+//                                                    do
+//   bench_mosaic --memory CAPTURE                    bytes of a model that was compiled and called,
+//                                                    when its capture is released
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -143,7 +143,11 @@ benchmarks::Results results_of(const composit::SavedCapture& capture, const Comp
   return results;
 }
 
-void serve_capture(const std::string& folder, int threads, const std::string& products) {
+composit::Options options_of(int threads, const std::string& format) {
+  return {{"threads", threads}, {"products", format}, {"values", format}};
+}
+
+void serve_capture(const std::string& folder, int threads, const std::string& format) {
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
   touch(values.weights);
@@ -152,7 +156,7 @@ void serve_capture(const std::string& folder, int threads, const std::string& pr
     made.emplace_back(
         flashlight::mosaic::backend()
             .compile(capture.graph, {.name = "model",
-                                     .options = {{"threads", threads}, {"products", products}},
+                                     .options = options_of(threads, format),
                                      .may_prepare = true,
                                      .may_update = true})
             ->prepare(values.weights));
@@ -226,14 +230,14 @@ nlohmann::json json_of(const benchmarks::Machine& machine) {
 }
 
 // Each kernel's least time in several calls: it is free of what interrupts a single call.
-void measure_kernels(const std::string& folder, int threads, const std::string& products) {
+void measure_kernels(const std::string& folder, int threads, const std::string& format) {
   constexpr int kCalls = 15;
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
   const Compiled compiled =
       flashlight::mosaic::backend()
           .compile(capture.graph, {.name = "model",
-                                   .options = {{"threads", threads}, {"products", products}},
+                                   .options = options_of(threads, format),
                                    .may_prepare = true,
                                    .may_update = true})
           ->prepare(values.weights);
@@ -279,8 +283,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::fputs(
-      "usage: bench_mosaic --serve CAPTURE THREADS [PRODUCTS] | --machine THREADS | --kernels "
-      "CAPTURE THREADS [PRODUCTS] | --memory CAPTURE\n",
+      "usage: bench_mosaic --serve CAPTURE THREADS [FORMAT] | --machine THREADS | --kernels "
+      "CAPTURE THREADS [FORMAT] | --memory CAPTURE\n",
       stderr);
   return 2;
 }

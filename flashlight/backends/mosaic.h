@@ -23,6 +23,11 @@ struct Mosaic {
   // that (AVX512_BF16), products take about half the time; with a unit for matrices (AMX), a third
   // or less. `check` tells the errors; `choices` decide for single layers ("linear_3: float32").
   std::string products = "float32";
+  // What values of float32 that kernels leave for others are stored as: "float32", or "bfloat16",
+  // which takes half the memory and its time. Values that nobody but loops and products reads are
+  // stored that way; arguments, results and weights stay as they are. `choices` decide for single
+  // values ("relu_3: stored float32").
+  std::string values = "float32";
   // Packs parameters and buffers at the first call, and again when LibTorch's counters show that
   // one was written since. LibTorch does not count writes through `data_ptr()` and `.data`. Each
   // call reads those that the graph itself writes, and tensors made in inference mode; without

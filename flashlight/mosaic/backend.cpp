@@ -33,11 +33,11 @@ Mosaic typed(const CompileOptions& options) {
   return typed;
 }
 
-composit::DType products_of(const Mosaic& options) {
+composit::DType format_of(const std::string& option, const std::string& received) {
   for (const composit::DType one : {composit::DType::float32, composit::DType::bfloat16})
-    if (options.products == composit::name(one)) return one;
-  throw UserError("[mosaic] option 'products': expected float32 or bfloat16, received '" +
-                  options.products + "'");
+    if (received == composit::name(one)) return one;
+  throw UserError("[mosaic] option '" + option + "': expected float32 or bfloat16, received '" +
+                  received + "'");
 }
 
 PlanOptions planning_of(const Mosaic& options, const CompileOptions& all) {
@@ -46,7 +46,8 @@ PlanOptions planning_of(const Mosaic& options, const CompileOptions& all) {
           .freeze = options.freeze && all.may_prepare,
           .winograd = options.winograd,
           .strassen = options.strassen,
-          .products = products_of(options),
+          .products = format_of("products", options.products),
+          .values = format_of("values", options.values),
           .has_matrix_unit = toolchain::host_has_matrix_unit(),
           .update_inputs = all.may_update,
           .choices = parse_choices(options.choices)};

@@ -82,6 +82,8 @@ class Parser {
       choice.split_columns = words[1] == "columns";
     else if (is({"float32"}) || is({"bfloat16"}))
       choice.product = first == "float32" ? composit::DType::float32 : composit::DType::bfloat16;
+    else if (is({"stored", "float32"}) || is({"stored", "bfloat16"}))
+      choice.stored = words[1] == "float32" ? composit::DType::float32 : composit::DType::bfloat16;
     else if (is({"new", "loops"}))
       choice.new_loops = true;
     else if (is({"one", "thread"}))
@@ -101,8 +103,8 @@ class Parser {
     else
       fail(
           "expected fuse, keep, layout SCHEMA, apart NUMBER, winograd NUMBER, strassen NUMBER, "
-          "split rows, split columns, float32, bfloat16, new loops, one thread, own place or at "
-          "NUMBER",
+          "split rows, split columns, float32, bfloat16, stored float32, stored bfloat16, new "
+          "loops, one thread, own place or at NUMBER",
           text);
   }
 
@@ -132,6 +134,7 @@ Choices::operator std::string() const {
     if (choice.split_columns)
       words.emplace_back(*choice.split_columns ? "split columns" : "split rows");
     if (choice.product) words.emplace_back(composit::name(*choice.product));
+    if (choice.stored) words.push_back(fmt::format("stored {}", composit::name(*choice.stored)));
     add(choice.new_loops, "new loops");
     add(choice.one_thread, "one thread");
     add(choice.own_place, "own place");

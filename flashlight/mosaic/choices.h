@@ -34,6 +34,8 @@ struct Choice {
   std::optional<bool> strassen = {};  // its product: by Strassen's algorithm (1), or not (0)
   // Its product of float32: of float32, or rounded to bfloat16.
   std::optional<composit::DType> product = {};
+  // A value of float32 that a kernel leaves for others: what it is stored as.
+  std::optional<composit::DType> stored = {};
   // Threads divide columns of its product ("split columns"), or rows of that or of its loops.
   std::optional<bool> split_columns = {};
   bool new_loops = false;              // its kernel does not go on with the loops before it

@@ -195,7 +195,7 @@ class Planner {
       }
     }
     close(open, "");
-    store_rounded(plan_);
+    store_rounded(plan_, options_.values);
     drop_unread_preparation();
     for (const auto& [value, layout] : plan_.layouts)
       if (has_border(layout)) borders_.insert(value);

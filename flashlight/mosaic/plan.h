@@ -105,6 +105,8 @@ struct PlanOptions {
   // What products of float32 are computed of: float32, or bfloat16, to which both sides are
   // rounded. A product that another algorithm computes as fast in float32 stays one of float32.
   composit::DType products = composit::DType::float32;
+  // What values of float32 that a kernel leaves for others are stored as: float32 or bfloat16.
+  composit::DType values = composit::DType::float32;
   // True if the processor has a unit for matrices, of bfloat16 among others
   // (runtime/matrix_unit.hpp). Then no algorithm saves time that multiplies fewer numbers without
   // it.

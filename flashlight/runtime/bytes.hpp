@@ -411,15 +411,17 @@ void contract_bytes(const Team& team, const Contraction<T>& of, T zero, BaseOf<u
   if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
   const bool by_unit = detail::MatrixUnit::is_useful(of.outer * of.inner);
   detail::MatrixUnit unit;
-  const detail::Tiling<int32_t, uint8_t> tiling(of, team.threads(),
-                                                by_unit ? detail::kUnitRows : kMostRows);
+  detail::ByteRows rows(of, by_unit);
+  const auto joined = by_unit && rows.lie() ? detail::joined_runs<T, uint8_t>(of, base)
+                                            : detail::JoinedRuns{};
+  const detail::Tiling<int32_t, uint8_t> tiling(
+      of, team.threads(), by_unit ? detail::kUnitRows : kMostRows, joined);
   const bool by_rows = of.split == Split::rows;
   const int64_t all = (of.columns + kColumns - 1) / kColumns;
   const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
   const Part mine = by_rows ? Part{0, all} : team.part(all);
   const int64_t size = (1 + of.terms.segments * detail::whole_words(of.terms.run)) * kColumns;
   detail::Rows<uint8_t> strip[detail::kStripTiles];
-  detail::ByteRows rows(of, by_unit);
   alignas(detail::kVectorBytes)
       int32_t sums[FLASHLIGHT_HAS_MATRIX_UNIT ? detail::kUnitRows : kMostRows][kColumns];
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
@@ -442,7 +444,10 @@ void contract_bytes(const Team& team, const Contraction<T>& of, T zero, BaseOf<u
           detail::multiply_bytes_by(unit, strip[i].count, vectors, tile, sums);
         else
           detail::byte_multiplication<T>(strip[i].count, vectors)(tile, sums);
-        finish(strip[i].outer, strip[i].inner, strip[i].count, column, columns, sums);
+        tiling.finish(strip[i], sums,
+                      [&](int64_t outer, int64_t inner, int count, const auto* part) {
+                        finish(outer, inner, count, column, columns, part);
+                      });
       }
     }
   }

@@ -29,30 +29,10 @@
 #include "flashlight/runtime/matrix_unit.hpp"
 #include "flashlight/runtime/microkernel.hpp"
 #include "flashlight/runtime/team.hpp"
+#include "flashlight/runtime/tiling.hpp"
 #include "flashlight/runtime/words.hpp"
 
 namespace fl {
-
-// The work that the threads of a team divide. Rows keep activations on their core, columns weights.
-enum class Split { rows, columns };
-
-// Memory that is fetched while other is worked on, in equal parts.
-struct Upcoming {
-  const char* from = nullptr;
-  int64_t lines = 0;
-
-  template <class T>
-  static Upcoming of(const T* from, int64_t count) {
-    if (from == nullptr) return {};
-    return {reinterpret_cast<const char*>(from), count * int64_t{sizeof(T)} / detail::kLineBytes};
-  }
-  template <class T, class Weight, class Word>
-  void add_to(Tile<T, Weight, Word>& tile, int part, int parts) const {
-    const int64_t begin = lines * part / parts;
-    tile.ahead = from + begin * detail::kLineBytes;
-    tile.ahead_lines = lines * (part + 1) / parts - begin;
-  }
-};
 
 namespace detail {
 template <class T>
@@ -81,114 +61,7 @@ Upcoming first_panel_or_none(const Team& team, int64_t by_columns, const T* pane
                                  columns, terms);
 }
 
-template <class T>
-struct Contraction {
-  int64_t outer, inner;  // rows: so many runs of so many, equally far apart
-  int64_t inner_stride;  // elements from one row of a run to the next
-  int64_t columns;
-  Terms terms;
-  Split split = Split::rows;
-  // The elements that this thread reads next (weights of the next layer); they are prefetched with
-  // the last panel.
-  Upcoming next = {};
-};
-
 namespace detail {
-// A context that deduces nothing, so that callers can pass lambdas.
-template <class T>
-struct TileCallbacks {
-  using Base = FunctionRef<const T*(int64_t outer)>;
-  using Finish = FunctionRef<void(int64_t outer, int64_t inner, int rows, int64_t column,
-                                  int columns, const T (*sums)[kPanel<T>])>;
-};
-}  // namespace detail
-// Callbacks for the first element of each row, and for the sums of a tile.
-template <class T>
-using BaseOf = typename detail::TileCallbacks<T>::Base;
-template <class T>
-using FinishOf = typename detail::TileCallbacks<T>::Finish;
-
-namespace detail {
-
-// The elements that a strip of tiles reads stay in about half of the second level cache while
-// panels pass by. Weights that take no more than that need not be fetched again for the next strip.
-constexpr int64_t kStripBytes = int64_t{1} << 19, kResidentBytes = int64_t{1} << 18;
-constexpr int kStripTiles = 128;
-// Panels that do not fit beside it come from further away, for every strip: then there are few.
-constexpr int64_t strip_bytes(int64_t panel_bytes) {
-  return panel_bytes * 3 / 2 > kStripBytes ? 4 * panel_bytes : kStripBytes;
-}
-
-template <class Element>
-struct Rows {
-  const Element* first;
-  int64_t outer, inner;
-  int count;
-  const Element *from, *to;  // what they read is between these
-};
-
-// The number of tiles for a run with this number of rows, or pairs of rows. A tile has at most
-// `most`.
-template <class T>
-int64_t tiles_per_run(const Contraction<T>& of, int64_t rows, int threads, int most = kMostRows) {
-  const int64_t tiles = (rows + most - 1) / most;
-  // The same number for every thread, if that is a matter of height.
-  if (of.outer == 1 && of.split == Split::rows)
-    return std::min(rows, (tiles + threads - 1) / threads * threads);
-  return tiles;
-}
-
-// The tiles of a contraction: runs in pieces of nearly equal height, the higher ones first.
-template <class T, class Element = T>
-class Tiling {
- public:
-  Tiling(const Contraction<T>& of, int threads, int most_rows = kMostRows)
-      : of_(of), per_run_(tiles_per_run(of, of.inner, threads, most_rows)) {
-    for (int s = 0; s < of.terms.segments; ++s) {
-      lowest_ = std::min<int64_t>(lowest_, of.terms.offsets[s]);
-      highest_ = std::max<int64_t>(highest_, of.terms.offsets[s]);
-    }
-    highest_ += int64_t{of.terms.run} * of.terms.step;
-  }
-  int64_t count() const { return of_.outer * per_run_; }
-
-  Rows<Element> tile(int64_t number, BaseOf<Element> base) const {
-    const int64_t outer = number / per_run_, piece = number % per_run_;
-    const int64_t least = of_.inner / per_run_, higher = of_.inner % per_run_;
-    const int64_t begin = piece * least + std::min(piece, higher);
-    const int64_t end = begin + least + (piece < higher ? 1 : 0);
-    const Element* const first = base(outer) + begin * of_.inner_stride;
-    return {first,           outer,
-            begin,           static_cast<int>(end - begin),
-            first + lowest_, first + highest_ + (end - begin - 1) * of_.inner_stride};
-  }
-  // As many of the tiles from `begin` on as make a strip. What they read is at most all that lies
-  // between its ends (windows overlap), and at most the sum of what each tile reads. Windows that
-  // are copied to be converted do not overlap. `term_bytes`: of a term as tiles read it.
-  int strip(int64_t begin, int64_t end, BaseOf<Element> base, bool lie, int64_t term_bytes,
-            Rows<Element>* tiles) const {
-    const int64_t terms = of_.terms.count();
-    const int64_t most = strip_bytes(terms * kPanel<T> * term_bytes);
-    int64_t sum = 0;
-    const Element *low = nullptr, *high = nullptr;
-    int count = 0;
-    for (; count < kStripTiles && begin + count < end; ++count) {
-      const Rows<Element> rows = tile(begin + count, base);
-      low = count == 0 ? rows.from : std::min(low, rows.from);
-      high = count == 0 ? rows.to : std::max(high, rows.to);
-      sum += rows.count * terms;
-      const int64_t read = lie ? std::min<int64_t>(sum, high - low) : sum;
-      if (count > 0 && read * term_bytes > most) break;
-      tiles[count] = rows;
-    }
-    return count;
-  }
-
- private:
-  const Contraction<T>& of_;
-  const int64_t per_run_;
-  int64_t lowest_ = 0, highest_ = 0;  // where terms of a row are
-};
 
 // The rows of a strip as tiles read them, in words: where they lie, or converted in memory of the
 // thread, the terms of a row side by side, each segment filled up to whole groups of a panel with
@@ -232,8 +105,9 @@ class StripRows {
     if (lie_) return;
     int64_t rows = 0;
     for (int i = 0; i < count; rows += strip[i++].count) before_[i] = rows;
-    memory_ = reinterpret_cast<Word*>(aligned_scratch<T, 10>(rows * pitch_));
+    memory_ = reinterpret_cast<Word*>(aligned_scratch<T, 10>(rows * pitch_ + kBlock / kTerms));
     Word* to = memory_;
+    if (copies_blocks()) return copy_rows(strip, count);
     fill_up(rows);
     if (turn(strip, count, rows)) return;
     for (int i = 0; i < count; ++i)
@@ -265,6 +139,38 @@ class StripRows {
       return true;
     }
     return false;
+  }
+
+  // Short segments that need no conversion are copied in whole blocks, which read and write beyond
+  // them: what follows is written after it. The rows of a strip begin in its order.
+  static constexpr int kBlock = kLineBytes / int{sizeof(Unit)};
+  bool copies_blocks() const {
+    return kTerms == 2 && std::is_same_v<Unit, Element> && of_.terms.step == 1 &&
+           of_.terms.run <= kBlock;
+  }
+  void copy_rows(const Rows<Element>* strip, int count) {
+    if constexpr (std::is_same_v<Unit, Element>) {
+      const Element* end = strip[0].to;  // what lies before it can be read
+      for (int i = 1; i < count; ++i) end = std::max(end, strip[i].to);
+      auto* to = reinterpret_cast<Unit*>(memory_);
+      for (int i = 0; i < count; ++i)
+        for (int r = 0; r < strip[i].count; ++r, to += pitch_ * kTerms)
+          copy_row(strip[i].first + r * of_.inner_stride, end, to);
+    }
+  }
+  FLASHLIGHT_INLINE void copy_row(const Unit* from, const Unit* end, Unit* row) const {
+    const int run = of_.terms.run, filled = words_ * kTerms;
+    Unit* to = row;
+    for (int s = 0; s < of_.terms.segments; ++s, to += filled) {
+      const Unit* const segment = from + of_.terms.offsets[s];
+      if (end - segment >= kBlock)
+        std::memcpy(static_cast<void*>(to), segment, kLineBytes);
+      else
+        copy(segment, run, to);
+      if (run < filled) to[run] = Unit(0);
+    }
+    // The unit for matrices reads whole lines.
+    if (to < row + pitch_ * kTerms) std::memset(static_cast<void*>(to), 0, kLineBytes);
   }
 
   void fill_up(int64_t rows) {
@@ -411,13 +317,15 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
   if (of.outer <= 0 || of.inner <= 0 || of.columns <= 0) return;
   const bool by_unit = kIsForUnit<T, Word> && MatrixUnit::is_useful(of.outer * of.inner);
   MatrixUnit unit;
-  const Tiling<T, Element> tiling(of, team.threads(), by_unit ? kUnitRows : kMostRows);
+  StripRows<T, Element, Operand, Word, typename Panels::Type> all_rows(of, by_unit);
+  const JoinedRuns joined =
+      by_unit && all_rows.lie() ? joined_runs<T, Element>(of, base) : JoinedRuns{};
+  const Tiling<T, Element> tiling(of, team.threads(), by_unit ? kUnitRows : kMostRows, joined);
   const bool by_rows = of.split == Split::rows;
   const int64_t all = (of.columns + kColumns - 1) / kColumns;
   const Part tiles = by_rows ? team.part(tiling.count()) : Part{0, tiling.count()};
   const Part mine = by_rows ? Part{0, all} : team.part(all);
   Rows<Element> strip[kStripTiles];
-  StripRows<T, Element, Operand, Word, typename Panels::Type> all_rows(of, by_unit);
   constexpr int64_t kTermBytes = sizeof(Word) / all_rows.kTerms;
   alignas(kVectorBytes) T sums[kIsForUnit<T, Word> ? kUnitRows : kMostRows][kPanel<T>];
   for (int64_t begin = tiles.begin, count = 0; begin < tiles.end; begin += count) {
@@ -442,7 +350,9 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
                                   reads_rows ? 0 : i, reads_rows ? 1 : static_cast<int>(count),
                                   by_unit ? &unit : nullptr},
                    sums);
-          finish(rows.outer, rows.inner, rows.count, column, columns, sums);
+          tiling.finish(rows, sums, [&](int64_t outer, int64_t inner, int count, const auto* part) {
+            finish(outer, inner, count, column, columns, part);
+          });
         }
       });
     }

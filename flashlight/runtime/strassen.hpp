@@ -63,7 +63,7 @@ class StrassenStrip {
         base_(base),
         panels_(panels),
         half_(of.terms.run / 2),
-        per_run_(tiles_per_run(of, (of.inner + 1) / 2, threads)),
+        per_run_(tiles_per_run(of, of.outer, (of.inner + 1) / 2, threads)),
         pitch_(row_pitch<T>(half_)) {
     const int64_t chunks = (half_ + kMostTerms - 1) / kMostTerms;
     chunk_ = (half_ + chunks - 1) / chunks;

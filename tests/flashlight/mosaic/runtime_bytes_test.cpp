@@ -28,6 +28,7 @@ class RuntimeBytes : public Isa {
 struct Windows {
   int64_t runs, rows, columns, segments, run;
   int64_t step = 1;
+  int64_t between = -1;  // rows of nobody, from run to run; less than 0: part of a row
 };
 
 // Of all bytes; `extreme`: of the ends of their ranges, whose pairs overflow 16 bits.
@@ -47,7 +48,7 @@ std::vector<T> random_bytes(int64_t count, unsigned seed, bool extreme) {
 void expect_windows(const Windows& size, int32_t zero, fl::Split split, int threads,
                     bool extreme = false) {
   const int64_t reach = (size.run - 1) * size.step + 1, pitch = size.segments * (reach + 1) + 2;
-  const int64_t apart = size.rows * pitch + 7;
+  const int64_t apart = size.between < 0 ? size.rows * pitch + 7 : (size.rows + size.between) * pitch;
   std::vector<int32_t> offsets;
   for (int64_t s = size.segments; s-- > 0;)
     offsets.push_back(static_cast<int32_t>(s * (reach + 1)));
@@ -145,6 +146,17 @@ TEST_F(RuntimeBytes, IsSharedByThreads) {
     expect_windows({400, 2, 33, 1, 3}, 77, split, 2);  // more tiles than a strip may have
     expect_windows({1, 300, 70, 9, 128}, 0, split, 3);
   }
+}
+
+// Runs with so many rows of nobody between them: a tile of the unit for matrices goes through
+// several.
+TEST_F(RuntimeBytes, GoesThroughSeveralRuns) {
+  for (const int64_t between : {0, 2, 3, 20})
+    for (const int64_t rows : {1, 7, 14, 28})
+      for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
+        expect_windows({9, rows, 40, 3, 64, 1, between}, 9, split, 1);
+        expect_windows({8, rows, 40, 1, 128, 1, between}, 9, split, 3);
+      }
 }
 
 TEST_F(RuntimeBytes, OfNothingIsNothing) {

@@ -1,5 +1,5 @@
-// Tiles, products of packed matrices and convolutions of the header of the mosaic backend, against
-// loops in double.
+// Tiles and products of packed matrices of the header of the mosaic backend, against loops in
+// double.
 #include <tuple>
 
 #include "flashlight/runtime/arena.hpp"
@@ -18,7 +18,6 @@ class RuntimeTile : public Isa {};
 class RuntimePack : public Isa {};
 class RuntimeContraction : public Isa {};
 class RuntimeStrassen : public Isa {};
-class RuntimeConvolution : public Isa {};
 
 // The place of term k of a segment and a column in a panel.
 template <class T, class Weight>
@@ -419,80 +418,6 @@ TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) { expect_rounding<Direct>(1, 
 TEST_F(RuntimeStrassen, RoundsAlmostAsSumsOfFloatsDo) {
   for (const float larger : {1.0F, 100.0F, 1e6F}) expect_rounding<Strassen>(2, larger);
   expect_rounding<Strassen>(2, 0, 1e-10);  // 2^-30 of what the row that is added to zeros rounds
-}
-
-struct Window {
-  int64_t size, stride, dilation;
-};
-
-// Pixels have their channels side by side, and a border of zeros.
-void expect_convolution(int64_t height, int64_t width, int64_t channels, int64_t outputs,
-                        const Window& window, fl::Split split, int threads) {
-  const int64_t reach = (window.size - 1) * window.dilation, border = reach / 2;
-  const int64_t pixel = channels + 2, line = (width + 2 * border) * pixel;
-  const int64_t rows = (height + 2 * border - reach - 1) / window.stride + 1,
-                columns = (width + 2 * border - reach - 1) / window.stride + 1;
-  auto x = whole_numbers<float>((height + 2 * border) * line, 1);
-  const auto w = whole_numbers<float>(outputs * channels * window.size * window.size, 2);
-  const auto at = [&](int64_t row, int64_t column) -> float* {
-    return x.data() + row * line + column * pixel;
-  };
-  for (int64_t i = 0; i < height + 2 * border; ++i)
-    for (int64_t j = 0; j < width + 2 * border; ++j)
-      if (i < border || j < border || i >= height + border || j >= width + border)
-        std::fill(at(i, j), at(i, j) + channels, 0.0f);
-  std::vector<int32_t> offsets;
-  for (int64_t i = 0; i < window.size; ++i)
-    for (int64_t j = 0; j < window.size; ++j)
-      offsets.push_back(static_cast<int32_t>((i * line + j * pixel) * window.dilation));
-  const int64_t taps = window.size * window.size;
-  const fl::Packing packing = {{{}, {}, {taps, 1}, {channels, taps}}, {outputs, channels * taps}};
-  std::vector<float> panels(static_cast<size_t>(fl::packed_size<float>(packing)), NAN);
-  Guarded<float> y(rows * columns, outputs);
-  fl::run_team(threads, [&](const fl::Team& team) {
-    fl::pack_panels<float>(team, packing, w.data(), panels.data());
-    team.wait();
-    const fl::Contraction<float> of = {
-        rows,
-        columns,
-        window.stride * pixel,
-        outputs,
-        {offsets.data(), static_cast<int>(taps), static_cast<int>(channels)},
-        split};
-    fl::contract<float>(
-        team, of, [&](int64_t row) { return at(row * window.stride, 0); }, panels.data(),
-        [&](int64_t row, int64_t column, int count, int64_t output, int filters, const auto* sums) {
-          for (int r = 0; r < count; ++r)
-            for (int c = 0; c < filters; ++c)
-              y(row * columns + column + r, output + c) = sums[r][c];
-        });
-  });
-  const auto expected = [&](int64_t to, int64_t output) {
-    double sum = 0;
-    for (int64_t c = 0; c < channels; ++c)
-      for (int64_t i = 0; i < window.size; ++i)
-        for (int64_t j = 0; j < window.size; ++j)
-          sum += double{at(to / columns * window.stride + i * window.dilation,
-                           to % columns * window.stride + j * window.dilation)[c]} *
-                 double{w[static_cast<size_t>(
-                     ((output * channels + c) * window.size + i) * window.size + j)]};
-    return sum;
-  };
-  EXPECT_EQ(y.differences(expected), "") << height << " x " << width << " x " << channels << " -> "
-                                         << outputs << ", window " << window.size;
-}
-
-TEST_F(RuntimeConvolution, HasEveryWindow) {
-  const Window windows[] = {{3, 1, 1}, {3, 2, 1}, {3, 1, 2}, {1, 1, 1},
-                            {1, 2, 1}, {7, 2, 1}, {5, 3, 2}};
-  for (const Window& window : windows)
-    for (const int threads : {1, 2})
-      for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
-        expect_convolution(17, 23, 5, 35, window, split, threads);
-        expect_convolution(9, 30, 16, 20, window, split, threads);
-      }
-  expect_convolution(40, 70, 64, 33, {3, 1, 1}, fl::Split::rows, 2);
-  expect_convolution(1, 1, 3, 1, {3, 1, 1}, fl::Split::rows, 2);
 }
 
 }  // namespace
