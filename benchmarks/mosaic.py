@@ -62,6 +62,10 @@ class Case(NamedTuple):
     def is_step(self):
         return self.model.endswith("_step")
 
+    def formats(self, options):
+        """Of ours: what products are computed in, and what values are stored as; float32 if left out."""
+        return options.format[1:]
+
     def engines(self, options):
         """Of those that were chosen. A training step is neither exported nor run by engines for inference."""
         return [engine for engine in options.engines if not self.is_step or engine in TRAINING]
@@ -195,9 +199,9 @@ def error_of(results, reference):
 def command_of(engine, case, threads, options):
     capture = FILES / case.name
     if engine.startswith(OURS):  # mosaic, or mosaic_float32 beside other formats
-        products = [] if engine != OURS else options.format[1:]
+        formats = [] if engine != OURS else case.formats(options)
         ours = capture.with_name(capture.name + CAPTURES.get(engine, ""))
-        return [options.build / "benchmarks/bench_mosaic", "--serve", ours, threads, *products]
+        return [options.build / "benchmarks/bench_mosaic", "--serve", ours, threads, *formats]
     if engine == "libtorch":
         return [options.build / "benchmarks/mosaic_eager", "--serve", case.name, threads]
     return [options.peers, HERE / "peers.py", "--serve", engine, case.model, capture, onnx_of(case), threads,

@@ -1,12 +1,15 @@
 // The mosaic backend, as `./dev bench mosaic` measures it.
 //
-//   bench_mosaic --serve CAPTURE THREADS [FORMAT]    compiles a saved capture, products and values of
-//                                                    float32 in this format, and does as serve.h says
-//   bench_mosaic --machine THREADS                   an answer for each line: what the machine can do
-//   bench_mosaic --kernels CAPTURE THREADS [FORMAT]  the time of each kernel, and what the machine can
-//                                                    do
-//   bench_mosaic --memory CAPTURE                    bytes of a model that was compiled and called,
-//                                                    when its capture is released
+//   bench_mosaic --serve CAPTURE THREADS [PRODUCTS [VALUES]]    compiles a saved capture with these
+//                                                               options, does as serve.h says
+//   bench_mosaic --kernels CAPTURE THREADS [PRODUCTS [VALUES]]  the time of each kernel, and what
+//   the
+//                                                               machine can do
+//   bench_mosaic --machine THREADS                              an answer for each line: what the
+//                                                               machine can do now
+//   bench_mosaic --memory CAPTURE                               bytes of a model that was compiled
+//                                                               and called, when its capture is
+//                                                               released
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -143,11 +146,14 @@ benchmarks::Results results_of(const composit::SavedCapture& capture, const Comp
   return results;
 }
 
-composit::Options options_of(int threads, const std::string& format) {
-  return {{"threads", threads}, {"products", format}, {"values", format}};
+// Of THREADS [PRODUCTS [VALUES]].
+composit::Options options_of(const std::vector<std::string>& words) {
+  return {{"threads", std::stoi(words[0])},
+          {"products", words.size() > 1 ? words[1] : "float32"},
+          {"values", words.size() > 2 ? words[2] : "float32"}};
 }
 
-void serve_capture(const std::string& folder, int threads, const std::string& format) {
+void serve_capture(const std::string& folder, const composit::Options& options) {
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
   touch(values.weights);
@@ -155,10 +161,8 @@ void serve_capture(const std::string& folder, int threads, const std::string& fo
   const double compile_seconds = benchmarks::seconds([&] {
     made.emplace_back(
         flashlight::mosaic::backend()
-            .compile(capture.graph, {.name = "model",
-                                     .options = options_of(threads, format),
-                                     .may_prepare = true,
-                                     .may_update = true})
+            .compile(capture.graph,
+                     {.name = "model", .options = options, .may_prepare = true, .may_update = true})
             ->prepare(values.weights));
   });
   const Compiled& compiled = made[0];
@@ -230,16 +234,14 @@ nlohmann::json json_of(const benchmarks::Machine& machine) {
 }
 
 // Each kernel's least time in several calls: it is free of what interrupts a single call.
-void measure_kernels(const std::string& folder, int threads, const std::string& format) {
+void measure_kernels(const std::string& folder, int threads, const composit::Options& options) {
   constexpr int kCalls = 15;
   const composit::SavedCapture capture = composit::load(folder);
   const Values values = values_of(capture);
   const Compiled compiled =
       flashlight::mosaic::backend()
-          .compile(capture.graph, {.name = "model",
-                                   .options = options_of(threads, format),
-                                   .may_prepare = true,
-                                   .may_update = true})
+          .compile(capture.graph,
+                   {.name = "model", .options = options, .may_prepare = true, .may_update = true})
           ->prepare(values.weights);
   Calls calls(capture.graph, compiled, values.inputs);
 
@@ -272,10 +274,11 @@ void serve_machine(int threads) {
 int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   try {
-    if (command == "--serve" && (argc == 4 || argc == 5))
-      return serve_capture(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "float32"), 0;
-    if (command == "--kernels" && (argc == 4 || argc == 5))
-      return measure_kernels(argv[2], std::atoi(argv[3]), argc == 5 ? argv[4] : "float32"), 0;
+    const bool has_options = argc >= 4 && argc <= 6;
+    const std::vector<std::string> words(argv + std::min(argc, 3), argv + argc);
+    if (command == "--serve" && has_options) return serve_capture(argv[2], options_of(words)), 0;
+    if (command == "--kernels" && has_options)
+      return measure_kernels(argv[2], std::atoi(argv[3]), options_of(words)), 0;
     if (command == "--memory" && argc == 3) return measure_memory(argv[2]), 0;
     if (command == "--machine" && argc == 3) return serve_machine(std::atoi(argv[2])), 0;
   } catch (const composit::UserError& error) {
@@ -283,8 +286,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::fputs(
-      "usage: bench_mosaic --serve CAPTURE THREADS [FORMAT] | --machine THREADS | --kernels "
-      "CAPTURE THREADS [FORMAT] | --memory CAPTURE\n",
+      "usage: bench_mosaic --serve CAPTURE THREADS [PRODUCTS [VALUES]] | --machine THREADS | "
+      "--kernels CAPTURE THREADS [PRODUCTS [VALUES]] | --memory CAPTURE\n",
       stderr);
   return 2;
 }

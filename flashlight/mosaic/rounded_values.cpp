@@ -117,8 +117,8 @@ class RoundedValues {
     if (kernel.form != &kProduct && kernel.form != &kCompressed) return false;
     const Product& product = product_data(kernel)->product;
     return product.right != value &&
-           (product.left != value || (product.operand == DType::bfloat16 &&
-                                      product.accumulator == DType::float32));
+           (product.left != value ||
+            (product.operand == DType::bfloat16 && product.accumulator == DType::float32));
   }
   void check_choices() const {
     for (const auto& [value, choice] : plan_.choices)

@@ -1,6 +1,7 @@
 // Values of float32 that are stored as bfloat16: they take half the memory.
 //
-//   store_rounded(plan, DType::float32);   // behind the choice of kernels, before memory is planned
+//   store_rounded(plan, DType::float32);   // behind the choice of kernels, before memory is
+//   planned
 //
 // Where nobody but products of bfloat16 reads a value, it is always stored that way: they round
 // each element, so no number that is multiplied changes, and rows are read where they lie. With

@@ -286,6 +286,41 @@ TEST(MosaicHalfProducts, round_what_they_read_where_it_is_stored) {
   expect_rounded(case_of("", {attended(q, k)}), all);
 }
 
+// Values between kernels are stored as bfloat16 by choice: what loops read, sums that are added to
+// products, and rows of those.
+TEST(MosaicHalfProducts, values_are_stored_by_choice) {
+  const LazyTensor x = given("x", {64, 160});
+  const LazyTensor first = relu(test::linear(x, "v", 160)), y = exp(first * 0.1);
+  const LazyTensor second = relu(test::linear(y, "w", 160) + first);
+  const Case one = case_of("", {softmax(second * 0.05, -1)});
+  const auto stored = [&](const PlanOptions& options) {
+    std::string names;
+    for (const loops::Value& value : plan_of(one.graph, options).routine.values)
+      if (value.type.dtype == DType::bfloat16 && value.name.find("panels") == std::string::npos)
+        names += value.name + " ";
+    return names;
+  };
+  const PlanOptions half = {.products = DType::bfloat16},
+                    all = {.products = DType::bfloat16, .values = DType::bfloat16};
+  EXPECT_EQ(stored(half), "exp ");
+  EXPECT_EQ(stored(all), "relu exp mul ");
+  expect_rounded(one, all);
+  // Products of float32 read rows of float32.
+  EXPECT_EQ(stored({.values = DType::bfloat16}), "relu mul ");
+  expect_rounded(one, {.values = DType::bfloat16});
+  // Of one value.
+  EXPECT_EQ(stored({.choices = parse_choices("mul: stored bfloat16")}), "mul ");
+  EXPECT_EQ(stored({.products = DType::bfloat16,
+                    .values = DType::bfloat16,
+                    .choices = parse_choices("relu: stored float32\nexp: stored float32")}),
+            "mul ");
+  const auto refused = [&](const std::string& name) {
+    return testing::ThrowsMessage<UserError>(
+        HasSubstr("'" + name + "' cannot be stored as bfloat16"));
+  };
+  EXPECT_THAT([&] { stored({.choices = parse_choices("exp: stored bfloat16")}); }, refused("exp"));
+}
+
 // Both products of attention, by choice or where the processor has a unit for matrices.
 // Instructions for pairs alone make up for the rounding of no element.
 TEST(MosaicHalfProducts, attention_of_float32_by_choice) {

@@ -48,7 +48,8 @@ std::vector<T> random_bytes(int64_t count, unsigned seed, bool extreme) {
 void expect_windows(const Windows& size, int32_t zero, fl::Split split, int threads,
                     bool extreme = false) {
   const int64_t reach = (size.run - 1) * size.step + 1, pitch = size.segments * (reach + 1) + 2;
-  const int64_t apart = size.between < 0 ? size.rows * pitch + 7 : (size.rows + size.between) * pitch;
+  const int64_t apart =
+      size.between < 0 ? size.rows * pitch + 7 : (size.rows + size.between) * pitch;
   std::vector<int32_t> offsets;
   for (int64_t s = size.segments; s-- > 0;)
     offsets.push_back(static_cast<int32_t>(s * (reach + 1)));

@@ -69,9 +69,7 @@ class Convolution {
           split};
       fl::contract<float, Element>(
           team, of,
-          [&](int64_t row) {
-            return at(row / rows_ * high_ + row % rows_ * window_.stride, 0);
-          },
+          [&](int64_t row) { return at(row / rows_ * high_ + row % rows_ * window_.stride, 0); },
           panels.data(),
           [&](int64_t row, int64_t column, int count, int64_t output, int filters,
               const auto* sums) {
@@ -88,17 +86,15 @@ class Convolution {
   }
 
  private:
-  Element* at(int64_t line, int64_t column) {
-    return x_.data() + (line * wide_ + column) * pixel_;
-  }
+  Element* at(int64_t line, int64_t column) { return x_.data() + (line * wide_ + column) * pixel_; }
   double sum(int64_t to, int64_t output) {
     const int64_t row = to / columns_, size = window_.size;
     const int64_t line = row / rows_ * high_ + row % rows_ * window_.stride;
     double sum = 0;
     for (int64_t i = 0; i < size; ++i)
       for (int64_t j = 0; j < size; ++j) {
-        const Element* const x = at(line + i * window_.dilation,
-                                    to % columns_ * window_.stride + j * window_.dilation);
+        const Element* const x =
+            at(line + i * window_.dilation, to % columns_ * window_.stride + j * window_.dilation);
         const Element* const w = w_.data() + ((output * size + i) * size + j) * channels_;
         for (int64_t c = 0; c < channels_; ++c)
           sum += static_cast<double>(x[c]) * static_cast<double>(w[c]);

@@ -102,9 +102,10 @@ TEST_P(CommandLineOfMosaic, takes_its_options) {
   compile({folder_ / "encoder", "--threads", "3", "--march", "x86-64", "--no-winograd"}, 0);
   EXPECT_THAT(read_file(folder_ / "out/model.hpp"),
               testing::AllOf(HasSubstr("kThreads = 3;"), HasSubstr("for vectors of 16 bytes")));
-  EXPECT_THAT(compile({folder_ / "encoder", "--link", "aten"}, 2),
-              HasSubstr("[mosaic] expected one of the options --threads, --no-winograd, "
-                        "--no-strassen, --products, --choices, --march, received '--link'"));
+  EXPECT_THAT(
+      compile({folder_ / "encoder", "--link", "aten"}, 2),
+      HasSubstr("[mosaic] expected one of the options --threads, --no-winograd, "
+                "--no-strassen, --products, --values, --choices, --march, received '--link'"));
 }
 
 TEST_P(CommandLineOfMosaic, refuses_values_of_another_type) {
@@ -112,8 +113,9 @@ TEST_P(CommandLineOfMosaic, refuses_values_of_another_type) {
               HasSubstr("[mosaic] option 'threads': expected an integer, received 'many'"));
   EXPECT_THAT(compile({folder_ / "encoder", "--threads=-1"}, 2),
               HasSubstr("[mosaic] option 'threads': expected a number of threads, or 0, received"));
-  EXPECT_THAT(compile({folder_ / "encoder", "--thread", "2"}, 2),
-              HasSubstr("--no-strassen, --products, --choices, --march, received '--thread'"));
+  EXPECT_THAT(
+      compile({folder_ / "encoder", "--thread", "2"}, 2),
+      HasSubstr("--no-strassen, --products, --values, --choices, --march, received '--thread'"));
   EXPECT_THAT(compile({folder_ / "encoder", "--plugin", folder_ / "encoder/graph.txt"}, 2),
               HasSubstr("graph.txt: expected a library with COMPOSIT_BACKEND_PLUGIN"));
 }
