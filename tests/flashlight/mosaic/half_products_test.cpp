@@ -309,7 +309,7 @@ TEST(MosaicHalfProducts, values_are_stored_by_choice) {
   EXPECT_EQ(stored({.values = DType::bfloat16}), "relu mul ");
   expect_rounded(one, {.values = DType::bfloat16});
   // Of one value.
-  EXPECT_EQ(stored({.choices = parse_choices("mul: stored bfloat16")}), "mul ");
+  EXPECT_EQ(stored({.choices = parse_choices("relu: stored bfloat16")}), "relu ");
   EXPECT_EQ(stored({.products = DType::bfloat16,
                     .values = DType::bfloat16,
                     .choices = parse_choices("relu: stored float32\nexp: stored float32")}),
