@@ -1,5 +1,6 @@
 """What quantizing costs a language model that has learned something: `./dev bench quality`.
 
+    ./dev bench quality --models      # of models that others trained: quality_models.py
     ./dev bench quality [--seeds N] [--steps N] [--sequences N] [--threads N] [--only RE] [--build build/release]
 
 A model of 3 million weights (quality/model.py) is trained on text that Debian ships by our own captured training step,
@@ -143,4 +144,8 @@ def main():
 
 
 if __name__ == "__main__":
+    if "--models" in sys.argv:
+        import quality_models
+
+        sys.exit(quality_models.main())
     sys.exit(main())
