@@ -73,6 +73,49 @@ TEST(onnx_read, initializers_are_weights_and_inputs_that_have_one_are_none) {
   EXPECT_THAT(result_of(capture, {floats({1, 2}, {1, 1})}), ElementsAre(14, 26));
 }
 
+// As exporters write them that have no initializers: a matrix, and numbers of the program.
+TEST(onnx_read, constants_that_are_matrices_are_weights) {
+  const auto constant = [](const char* name, const Message& value) {
+    return node("Constant", {}, {name}, {tensor_attribute("value", value)});
+  };
+  Parts parts{{constant("w", tensor<float>("", DType::float32, {2, 2}, {1, 2, 3, 4})),
+               constant("b", tensor<float>("", DType::float32, {1, 2}, {10, 20})),
+               constant("n", tensor<int64_t>("", DType::int64, {2, 2}, {1, 1, 1, 1})),
+               node("MatMul", {"x", "w"}, {"h"}), node("Add", {"h", "b"}, {"s"}),
+               node("Cast", {"n"}, {"f"}, {attribute("to", data_type_of(DType::float32))}),
+               node("Add", {"s", "f"}, {"y"})},
+              {x_of({2, 2})},
+              {y_of({2, 2})}};
+  const SavedCapture capture = read(model(parts));
+  ASSERT_EQ(capture.weights.size(), 1U);
+  EXPECT_EQ(capture.weights.begin()->first, "w");
+  EXPECT_EQ(input_kind(*capture.graph.inputs()[1].node), InputKind::parameter);
+  EXPECT_THAT(result_of(capture, {floats({2, 2}, {1, 1, 0, 2})}), ElementsAre(15, 27, 17, 29));
+}
+
+// The branch is not known, so that its graph is a function, which weights lie outside of.
+TEST(onnx_read, constants_of_branches_are_weights_too) {
+  const auto branch = [](float factor) {
+    const Message value = tensor<float>("", DType::float32, {2, 2}, {factor, 0, 0, factor});
+    return graph({{node("Constant", {}, {"w"}, {tensor_attribute("value", value)}),
+                   node("MatMul", {"x", "w"}, {"h"})},
+                  {},
+                  {value_info("h", DType::float32, {1, 2})}});
+  };
+  Parts parts{{node("If", {"c"}, {"y"},
+                    {attribute("then_branch", branch(2)), attribute("else_branch", branch(3))})},
+              {x_of({1, 2}), value_info("c", DType::bool_, {})},
+              {y_of({1, 2})}};
+  const SavedCapture capture = read(model(parts));
+  EXPECT_EQ(capture.weights.size(), 2U);
+  const Array x = floats({1, 2}, {1, 5});
+  const auto known = [](int64_t value) {
+    return array_of(tensor_type(DType::bool_, {}), std::vector<int64_t>{value});
+  };
+  EXPECT_THAT(result_of(capture, {x, known(1)}), ElementsAre(2, 10));
+  EXPECT_THAT(result_of(capture, {x, known(0)}), ElementsAre(3, 15));
+}
+
 TEST(onnx_read, elements_stand_in_fields_of_their_type_as_well) {
   Message numbers;
   numbers.integer(field::dims, 3);

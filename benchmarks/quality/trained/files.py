@@ -27,8 +27,9 @@ LABELS = {ending: set(labels.split("|")) for ending, labels in (pair.split(":") 
     "rst:rst xml:xml json:json|jsonl pl:perl pm:perl js:javascript cmake:cmake svg:svg|xml md:markdown html:html "
     "jar:jar|zip php:php sql:sql css:css so:elf sh:shell csv:csv tcl:tcl ttf:ttf npz:npz|zip npy:npy gif:gif jpg:jpeg "
     "toml:toml bat:batch ps1:powershell proto:proto pdf:pdf bz2:bzip xz:xz wav:wav exe:pebin ps:postscript m4:m4 "
-    "f90:fortran f:fortran po:po java:java rs:rust go:go lua:lua rb:ruby awk:awk el:lisp pkl:pickle ico:ico woff:woff woff2:woff2 "
-    "diff:diff patch:diff ipynb:ipynb|json zip:zip class:javabytecode ts:typescript scss:scss pem:pem").split())}
+    "f90:fortran f:fortran po:po java:java rs:rust go:go lua:lua rb:ruby awk:awk el:lisp pkl:pickle ico:ico "
+    "woff:woff woff2:woff2 diff:diff patch:diff ipynb:ipynb|json zip:zip class:javabytecode ts:typescript scss:scss "
+    "pem:pem").split())}
 
 
 def features(path):

@@ -145,8 +145,10 @@ class Importer {
     return inputs;
   }
 
+  LazyTensor weight_of(const TensorProto& tensor) { return weight_of(tensor, tensor.name); }
+
   // Weights of one name, of graphs in branches, get names of their own.
-  LazyTensor weight_of(const TensorProto& tensor) {
+  LazyTensor weight_of(const TensorProto& tensor, std::string_view called) {
     const auto made = weights_.find(&tensor);
     if (made != weights_.end()) return made->second;
     const Array value = tensors_.read(tensor);
@@ -154,11 +156,26 @@ class Importer {
       return weights_[&tensor] = constant(value);
     const bool is_buffer = is_ours() ? tensor.doc == composit::name(InputKind::buffer)
                                      : !is_floating_point(value.type().dtype);
-    std::string name(tensor.name);
+    std::string name(called);
     for (int number = 1; !weight_names_.insert(name).second || is_user_input(name); ++number)
-      name = std::string(tensor.name) + "_" + std::to_string(number);
+      name = std::string(called) + "_" + std::to_string(number);
     return weights_[&tensor] =
                held_input(name, value, is_buffer ? InputKind::buffer : InputKind::parameter);
+  }
+
+  // Some exporters, as Paddle's, have all weights in nodes `Constant`: matrices and kernels are
+  // weights there as well, since derivatives are taken by them and quantizers look for them.
+  // Other constants are numbers of the program, and what our writer marks as constants stays so.
+  const TensorProto* weight_in(const NodeProto& node) const {
+    const bool is_constant = node.op_type == "Constant" && node.domain.empty();
+    if (!is_constant || is_ours() || node.outputs.size() != 1 || node.attributes.size() != 1)
+      return nullptr;
+    const AttributeProto& value = node.attributes[0];
+    if (value.name != "value" || !value.reference.empty() || value.t == nullptr) return nullptr;
+    const TensorProto& tensor = *value.t;
+    const auto is_long = [](int64_t size) { return size > 1; };
+    if (std::count_if(tensor.dims.begin(), tensor.dims.end(), is_long) < 2) return nullptr;
+    return is_floating_point(type_of(tensor.data_type, {}).dtype) ? &tensor : nullptr;
   }
 
   bool is_user_input(std::string_view name) const {
@@ -228,6 +245,10 @@ class Importer {
   void convert(const NodeProto& node, Scope& scope) {
     const NodePtr remarks = remarks_of(node, is_ours());
     const AnnotationScope annotated(*remarks);
+    if (const TensorProto* weight = scope.attributes == nullptr ? weight_in(node) : nullptr) {
+      define(scope, node.outputs[0], weight_of(*weight, node.outputs[0]));
+      return;
+    }
     LazyTensors operands;
     for (const std::string_view name : node.inputs) operands.push_back(lookup(scope, name));
     std::vector<const AttributeProto*> attributes;
@@ -306,9 +327,11 @@ class Importer {
   void make_weights(const GraphProto& graph, int depth) {
     if (depth > kDeepestScope || (depth == 0 && std::exchange(has_all_weights_, true))) return;
     for (const TensorProto& tensor : graph.initializers) weight_of(tensor);
-    for (const NodeProto& node : graph.nodes)
+    for (const NodeProto& node : graph.nodes) {
+      if (const TensorProto* weight = weight_in(node)) weight_of(*weight, node.outputs[0]);
       for (const AttributeProto& attribute : node.attributes)
         if (attribute.g != nullptr) make_weights(*attribute.g, depth + 1);
+    }
   }
 
   // The outputs of a graph inside of a node, of these arguments.
