@@ -15,6 +15,7 @@ import argparse
 import importlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,10 +80,10 @@ def imported(options, task, packages, data):
     import flashlight
 
     folder = FILES / Path(task.MODEL).stem
-    if not folder.exists():
-        sizes = [part for name, size in task.sizes(data).items() for part in ("--size", f"{name}={size}")]
-        command = [options.build / "frontends/cli/flashlight", "import", packages / task.MODEL, *sizes, "-o", folder]
-        subprocess.run(command, check=True, stdout=sys.stderr)
+    shutil.rmtree(folder, ignore_errors=True)
+    sizes = [part for name, size in task.sizes(data).items() for part in ("--size", f"{name}={size}")]
+    command = [options.build / "frontends/cli/flashlight", "import", packages / task.MODEL, *sizes, "-o", folder]
+    subprocess.run(command, check=True, stdout=sys.stderr)
     return flashlight.load(folder)
 
 
