@@ -23,12 +23,34 @@ inline double bessel_y0(double x) { return x < 0 ? kNaN : ::y0(x); }
 inline double bessel_y1(double x) { return x < 0 ? kNaN : ::y1(x); }
 inline double i0(double x) { return std::cyl_bessel_i(0, std::abs(x)); }
 inline double i1(double x) { return std::copysign(1, x) * std::cyl_bessel_i(1, std::abs(x)); }
-inline double i0e(double x) { return i0(x) * std::exp(-std::abs(x)); }
-inline double i1e(double x) { return i1(x) * std::exp(-std::abs(x)); }
+
+// The sum of a_k / (sign x)^k of https://dlmf.nist.gov/10.40, for x >= kFar.
+inline constexpr double kFar = 40;
+inline double hankel_series(int order, double x, int sign) {
+  double term = 1, sum = 1;
+  for (int k = 1; k < 16; ++k)
+    sum += term *= sign * (4 * order * order - (2 * k - 1) * (2 * k - 1)) / (8.0 * k) / x;
+  return sum;
+}
+inline double far_growing(int order, double x) {
+  return hankel_series(order, x, -1) / std::sqrt(x) / kRoot2Pi;
+}
+inline double far_falling(int order, double x) {
+  return hankel_series(order, x, 1) / std::sqrt(x) * kRoot2Pi / 2;
+}
+// Scaled by exponentials, which overflow where the functions are far from it.
+inline double i0e(double x) {
+  const double size = std::abs(x);
+  return size < kFar ? i0(x) * std::exp(-size) : far_growing(0, size);
+}
+inline double i1e(double x) {
+  const double size = std::abs(x);
+  return size < kFar ? i1(x) * std::exp(-size) : std::copysign(far_growing(1, size), x);
+}
 inline double k0(double x) { return x < 0 ? kNaN : x == 0 ? kInfinity : std::cyl_bessel_k(0, x); }
 inline double k1(double x) { return x < 0 ? kNaN : x == 0 ? kInfinity : std::cyl_bessel_k(1, x); }
-inline double scaled_k0(double x) { return k0(x) * std::exp(x); }
-inline double scaled_k1(double x) { return k1(x) * std::exp(x); }
+inline double scaled_k0(double x) { return x < kFar ? k0(x) * std::exp(x) : far_falling(0, x); }
+inline double scaled_k1(double x) { return x < kFar ? k1(x) * std::exp(x) : far_falling(1, x); }
 inline double spherical_j0(double x) {
   if (std::isinf(x)) return 0;
   return std::abs(x) < 0.5 ? std::sph_bessel(0, std::abs(x)) : std::sin(x) / x;

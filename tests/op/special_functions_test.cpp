@@ -1,10 +1,11 @@
-// Special functions against mpmath 1.3 at 250 digits.
+// Special functions against mpmath 1.3 at 250 digits, scaled ones of Bessel against it at 40.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "composit/shipped/classical_functions.h"
 #include "composit/shipped/special_series.h"
 
 namespace special_functions {
@@ -99,6 +100,49 @@ TEST(SpecialFunctions, Zeta) {
   EXPECT_NEAR(zeta(2, -1e15 - 0.5), std::numbers::pi * std::numbers::pi, 1e-14);  // and soon
   EXPECT_TRUE(std::isnan(zeta(0.5, 2)) && std::isnan(zeta(2.5, -1.5)));
   EXPECT_TRUE(std::isnan(zeta(kNaN, 2)) && std::isnan(zeta(2, kNaN)));
+}
+
+// The exponential by which they are scaled overflows above 709.
+TEST(SpecialFunctions, ScaledBesselFunctions) {
+  const double table[][5] = {
+      // x, i0e, i1e, scaled k0, scaled k1
+      {0.5, 0.6450352704491501, 0.1564208031848717, 1.5241093857739094, 2.731009708211786},
+      {10.0, 0.1278333371634286, 0.12126268138445552, 0.39163193443659866, 0.41076657059578875},
+      {39.99, 0.06328624188585211, 0.06248989053177217, 0.19758013335544636, 0.20003543078272137},
+      {40.0, 0.06327827987523534, 0.062482229074442064, 0.19755558495729816, 0.20000996725443349},
+      {41.5, 0.06211697599449451, 0.061363957330302546, 0.19397383547884842, 0.19629711819406995},
+      {300.0, 0.02304255841508546, 0.02300412204026895, 0.0723300317396073, 0.07245048166725841},
+      {700.0, 0.015081295651531358, 0.015070519444716848, 0.04736236945461357, 0.04739618765349454},
+      {709.0, 0.01498523542988994, 0.014974663831277437, 0.04706090848127758, 0.047094085024098724},
+      {710.0, 0.014974675005024156, 0.014964125740784194, 0.04702776698001149, 0.04706087348084149},
+      {745.0, 0.014618568483580884, 0.014608754067042649, 0.04591017865413021,
+       0.045940980528754366},
+      {746.0, 0.014608763939603751, 0.01459896925715445, 0.04587940774309863, 0.04591014772511841},
+      {1000.0, 0.012617240455891257, 0.012610930256928629, 0.03962832160075422,
+       0.03964813081296021},
+      {12345.5, 0.0035905429109423493, 0.003590397488900861, 0.011279794809944843,
+       0.01128025163900844},
+      {1000000.0, 0.00039894233026924577, 0.0003989421307980308, 0.0012533139806513213,
+       0.0012533146073081549}};
+  // The C++ standard library's series, and an exponential, are less accurate below 40.
+  const auto near = [](double x, double expected) {
+    EXPECT_LE(std::abs(x - expected), 2e-14 * std::abs(expected)) << x << ", not " << expected;
+  };
+  for (const auto& [x, first, second, third, fourth] : table) {
+    for (const double sign : {1, -1}) {
+      near(i0e(sign * x), first);
+      near(i1e(sign * x), sign * second);
+    }
+    near(scaled_k0(x), third);
+    near(scaled_k1(x), fourth);
+    if (x >= 40) expect_close(i0e(x), first);
+    if (x >= 40) expect_close(scaled_k1(x), fourth);
+  }
+  EXPECT_EQ(i0e(-kInf), 0);
+  EXPECT_TRUE(i1e(-kInf) == 0 && std::signbit(i1e(-kInf)));
+  EXPECT_TRUE(scaled_k0(kInf) == 0 && scaled_k1(kInf) == 0 && scaled_k0(0) == kInf);
+  EXPECT_TRUE(std::isnan(i0e(kNaN)) && std::isnan(i1e(kNaN)));
+  EXPECT_TRUE(std::isnan(scaled_k0(kNaN)) && std::isnan(scaled_k1(-1000)));
 }
 
 }  // namespace
