@@ -82,7 +82,7 @@ static void add_softmax_by_dtype(OperationTable& rows) {
                   return LazyTensors{safe_softmax(to(x, dtype.value_or(x.dtype())), dim)};
                 },
             .vjp =
-                [](Vjp v, LazyTensor x, int64_t dim, std::optional<DType> dtype) {
+                [](Vjp v, LazyTensor x, int64_t dim, std::optional<DType> /*dtype*/) {
                   return Gradients{apply_one("aten::_softmax_backward_data",
                                              {v.cotangents[0], v.results[0], dim, x.dtype()})};
                 },

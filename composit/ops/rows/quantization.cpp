@@ -6,34 +6,19 @@
 #include <limits>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/integer_limits.h"
 
 namespace composit {
 namespace {
 
-struct Limits {
-  int64_t low, high;
-};
-
-Limits limits_of(DType dtype) {
-  switch (dtype) {
-    case DType::uint8:
-      return {0, 255};
-    case DType::int8:
-      return {-128, 127};
-    case DType::uint16:
-      return {0, 65535};
-    case DType::int16:
-      return {-32768, 32767};
-    case DType::int32:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    default:
-      throw UserError("expected an integer dtype of at most 32 bits, received " +
-                      std::string(name(dtype)));
-  }
+IntegerLimits limits_of(DType dtype) {
+  if (const auto limits = integer_limits(dtype)) return *limits;
+  throw UserError("expected an integer dtype of at most 32 bits, received " +
+                  std::string(name(dtype)));
 }
 
 void expect_range(int64_t low, int64_t high, DType dtype) {
-  const Limits limits = limits_of(dtype);
+  const IntegerLimits limits = limits_of(dtype);
   if (low < limits.low || high > limits.high || low > high)
     throw UserError("expected quant_min and quant_max in order and in the range of " +
                     std::string(name(dtype)) + ", received " + std::to_string(low) + " and " +

@@ -7,28 +7,16 @@
 #include <limits>
 
 #include "composit/ops/functions.h"
+#include "composit/ops/integer_limits.h"
 
 namespace composit {
 namespace {
 
-struct Bounds {
-  int64_t low, high;
-};
-
-Bounds bounds_of(DType dtype) {
-  switch (dtype) {
-    case DType::uint8:
-      return {0, 255};
-    case DType::int8:
-      return {-128, 127};
-    case DType::int16:
-      return {-32768, 32767};
-    case DType::int32:
-      return {std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()};
-    default:
-      throw UserError("expected uint8, int8, int16 or int32 for quantized numbers, received " +
-                      std::string(name(dtype)));
-  }
+IntegerLimits bounds_of(DType dtype) {
+  const auto limits = integer_limits(dtype);
+  if (limits && dtype != DType::uint16) return *limits;
+  throw UserError("expected uint8, int8, int16 or int32 for quantized numbers, received " +
+                  std::string(name(dtype)));
 }
 
 int64_t bound(const std::optional<Scalar>& given, int64_t otherwise, const char* what) {
@@ -37,9 +25,11 @@ int64_t bound(const std::optional<Scalar>& given, int64_t otherwise, const char*
   throw UserError(std::string("expected an integer for ") + what);
 }
 
-Bounds bounds_of(DType dtype, const std::optional<Scalar>& low, const std::optional<Scalar>& high) {
-  const Bounds most = bounds_of(dtype);
-  const Bounds given = {bound(low, most.low, "quant_min"), bound(high, most.high, "quant_max")};
+IntegerLimits bounds_of(DType dtype, const std::optional<Scalar>& low,
+                        const std::optional<Scalar>& high) {
+  const IntegerLimits most = bounds_of(dtype);
+  const IntegerLimits given = {bound(low, most.low, "quant_min"),
+                               bound(high, most.high, "quant_max")};
   if (given.low < most.low || given.high > most.high || given.low >= given.high)
     throw UserError("expected quant_min and quant_max in order and in the range of " +
                     std::string(name(dtype)) + ", received " + std::to_string(given.low) + " and " +
@@ -98,7 +88,7 @@ double smallest_normal(DType dtype) {
 }
 
 LazyTensor rounded(const LazyTensor& x) { return apply_one("aten::round", {x}); }
-LazyTensor clamped(const LazyTensor& x, const Bounds& bounds) {
+LazyTensor clamped(const LazyTensor& x, const IntegerLimits& bounds) {
   return apply_one("aten::clamp", {x, Scalar(bounds.low), Scalar(bounds.high)});
 }
 
@@ -106,7 +96,7 @@ LazyTensor clamped(const LazyTensor& x, const Bounds& bounds) {
 struct Choice {
   std::string mapping;
   DType dtype;
-  Bounds bounds;
+  IntegerLimits bounds;
   std::optional<double> eps;
   std::optional<DType> scale_dtype, zero_dtype;
 };
@@ -162,7 +152,8 @@ LazyTensors chosen_for(const LazyTensor& x, const Ints& block, const Choice& how
 }
 
 LazyTensor quantized(const LazyTensor& x, const Ints& block, const LazyTensor& scale,
-                     const std::optional<LazyTensor>& zero, DType dtype, const Bounds& bounds) {
+                     const std::optional<LazyTensor>& zero, DType dtype,
+                     const IntegerLimits& bounds) {
   expect_real(x.dtype());
   if (!zero || zero->numel() == 0) throw UserError("expected zero points, received none");
   const Blocks blocks = blocks_of(x, block);

@@ -2,32 +2,21 @@
 
 #include "composit/interchange/onnx_read/windows.h"
 #include "composit/ir/error.h"
+#include "composit/ops/integer_limits.h"
 
 namespace composit::onnx_read {
 namespace {
 
-struct Bounds {
-  double low, high;
-};
-
-Bounds bounds_of(DType dtype) {
-  switch (dtype) {
-    case DType::uint8:
-      return {0, 255};
-    case DType::int8:
-      return {-128, 127};
-    case DType::uint16:
-      return {0, 65535};
-    case DType::int16:
-      return {-32768, 32767};
-    default:
-      throw UserError("quantized numbers of " + std::string(name(dtype)) + " are not read");
-  }
+IntegerLimits bounds_of(DType dtype) {
+  const auto limits = integer_limits(dtype);
+  if (limits && dtype != DType::int32) return *limits;
+  throw UserError("quantized numbers of " + std::string(name(dtype)) + " are not read");
 }
 
 LazyTensor saturated(const LazyTensor& x, DType dtype) {
-  const Bounds bounds = bounds_of(dtype);
-  return cast(op("aten::clamp", {x, Scalar(bounds.low), Scalar(bounds.high)}), dtype);
+  const IntegerLimits bounds = bounds_of(dtype);
+  const auto real = [](int64_t number) { return Scalar(static_cast<double>(number)); };
+  return cast(op("aten::clamp", {x, real(bounds.low), real(bounds.high)}), dtype);
 }
 
 // A scale, or a zero point: one number, one per index of an axis, or one per block of an axis.
