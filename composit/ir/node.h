@@ -148,7 +148,7 @@ class Node {
 
   // UserError naming the operation when there is no such attribute.
   const Attribute& attribute(std::string_view name) const;
-  // The attribute of that name among `attributes`, or among `execution`; nullptr: none.
+  // The attribute of that name among `attributes`; nullptr: none.
   const Attribute* find_attribute(std::string_view name) const {
     return find(attributes(), Symbol(name));
   }
