@@ -15,6 +15,7 @@
 #include "flashlight/capture_state.h"
 #include "flashlight/float64.h"
 #include "flashlight/saved_state.h"
+#include "flashlight/shared_code.h"
 #include "tracer/convert.h"
 #include "tracer/replay.h"
 
@@ -189,10 +190,7 @@ class CompiledChecker {
   }
 
   std::vector<WrittenValue> written_by(const Graph& graph) const {
-    return backend_named(settings_.backend.name)
-        .written_values(
-            graph,
-            {.name = settings_.name, .options = settings_.backend.options, .may_prepare = true});
+    return backend_named(settings_.backend.name).written_values(graph, compile_options(settings_));
   }
 
   std::vector<Watched> values_to_watch() {
