@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 #include <sstream>
+#include <unordered_map>
 
 #include "composit/family/saved_family.h"
 #include "composit/io/saved_capture.h"
@@ -142,6 +143,27 @@ void load_inputs(const SavedCapture& saved, CaptureBase::State& state) {
 
 namespace {
 
+// Where the numbers that follow the calls are in the graph that is saved, which has no gradients.
+// UserError where that graph does not show them: a loaded capture would not count.
+std::vector<ChangingPlace> places_to_save(const CaptureBase::State& state) {
+  std::vector<ChangingPlace> places = state.changing;
+  if (state.replayed.gradients.empty()) return places;
+  std::unordered_map<composit::Hash, std::vector<size_t>> saved;  // by node, in the order of nodes
+  size_t count = 0;
+  for_each_node(state.graph, [&](const Node& node) { saved[node.hash()].push_back(count++); });
+  std::vector<std::pair<composit::Hash, size_t>> replayed;  // which of its equals a node is
+  std::unordered_map<composit::Hash, size_t> equals;
+  for_each_node(state.replayed.graph, [&](const Node& node) {
+    replayed.emplace_back(node.hash(), equals[node.hash()]++);
+  });
+  for (ChangingPlace& place : places) {
+    const auto& [hash, number] = replayed.at(place.node);
+    if (saved[hash].size() != equals[hash]) state.expect_fixed_numbers("save");
+    place.node = saved[hash][number];
+  }
+  return places;
+}
+
 // Saves the trust in the capture, and numbers that follow the calls, as one property each.
 void save_trust(const CaptureBase::State& state, SavedCapture& saved) {
   saved.properties["trust"] = std::string(name(state.trust));
@@ -149,11 +171,10 @@ void save_trust(const CaptureBase::State& state, SavedCapture& saved) {
     saved.properties[kNote + std::to_string(i)] = state.notes[i];
   if (state.changing.empty()) return;
   saved.properties["next call"] = std::to_string(state.next_call);
-  for (size_t i = 0; i < state.changing.size(); ++i) {
-    const ChangingPlace& place = state.changing[i];
+  const std::vector<ChangingPlace> places = places_to_save(state);
+  for (size_t i = 0; i < places.size(); ++i)
     saved.properties[kCounted + std::to_string(i)] =
-        c10::str(place.node, " ", place.key, " ", print(place.formula));
-  }
+        c10::str(places[i].node, " ", places[i].key, " ", print(places[i].formula));
 }
 
 // A formula, or what former versions wrote in place of one; nothing for other text.

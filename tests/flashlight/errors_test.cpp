@@ -24,6 +24,7 @@
 #include "flashlight/compile.h"
 #include "flashlight/trace.h"
 #include "tests/flashlight/backend_causes.h"
+#include "tests/flashlight/documented_errors.h"
 #include "tests/flashlight/family_causes.h"
 #include "tests/flashlight/interchange_causes.h"
 #include "tests/flashlight/scope_causes.h"
@@ -439,17 +440,6 @@ const std::map<std::string, void (*)()>& causes() {
   return all;
 }
 
-bool matches(std::string_view pattern, std::string_view text) {
-  static const std::string any = "…";
-  const size_t at = pattern.find(any);
-  if (at == pattern.npos) return pattern == text;
-  if (text.substr(0, at) != pattern.substr(0, at)) return false;
-  pattern.remove_prefix(at + any.size());
-  for (size_t skip = at; skip <= text.size(); ++skip)
-    if (matches(pattern, text.substr(skip))) return true;
-  return false;
-}
-
 std::set<std::string> documented() {
   std::istringstream lines(text_of(FLASHLIGHT_SOURCE_DIR "/docs/errors.md"));
   std::set<std::string> messages;
@@ -466,7 +456,8 @@ TEST(Errors, SayWhatTheDocumentsSay) {
       cause();
       ADD_FAILURE() << "no error: " << message;
     } catch (const composit::UserError& error) {
-      EXPECT_TRUE(matches(message, error.what())) << message << "\n" << error.what();
+      EXPECT_TRUE(flashlight::test::matches(message, error.what())) << message << "\n"
+                                                                    << error.what();
     }
   }
 }
@@ -484,7 +475,7 @@ TEST(Errors, TakenDispatchKeyDeathTest) {
         try {
           flashlight::TraceScope scope;
         } catch (const composit::UserError& error) {
-          std::_Exit(matches(kKeyTaken, error.what()) ? 0 : 1);
+          std::_Exit(flashlight::test::matches(kKeyTaken, error.what()) ? 0 : 1);
         }
         std::_Exit(2);
       },

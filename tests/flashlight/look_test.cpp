@@ -6,64 +6,21 @@
 #include <torch/torch.h>
 
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <set>
 #include <thread>
 
 #include "composit/ir/error.h"
 #include "flashlight/compile.h"
 #include "flashlight/trace.h"
+#include "tests/flashlight/look_messages.h"
 
 namespace {
 
 using flashlight::Trust;
+using flashlight::test::caused;
+using flashlight::test::documented_of_looks;
+using flashlight::test::error_of;
 using ::testing::HasSubstr;
-
-// The messages of a table in docs/errors.md, whose `…` stands for any text.
-const std::vector<std::string>& documented() {
-  static const std::vector<std::string> messages = [] {
-    std::vector<std::string> found;
-    std::ifstream file(FLASHLIGHT_SOURCE_DIR "/docs/errors.md");
-    bool here = false;
-    for (std::string line; std::getline(file, line);) {
-      if (line.rfind("## ", 0) == 0) here = line == "## While a capture is confirmed";
-      const size_t begin = line.find("| `"), end = line.find("` |");
-      if (here && begin != line.npos) found.push_back(line.substr(begin + 3, end - begin - 3));
-    }
-    return found;
-  }();
-  return messages;
-}
-std::set<std::string>& caused() {
-  static std::set<std::string> messages;
-  return messages;
-}
-
-bool fits(const std::string& message, std::string pattern) {
-  size_t at = 0;
-  bool first = true;
-  for (const std::string any = "…"; !pattern.empty(); first = false) {
-    const size_t end = std::min(pattern.find(any), pattern.size());
-    const size_t found = message.find(pattern.substr(0, end), at);
-    if (found == message.npos || (first && found != 0)) return false;
-    at = found + end;
-    pattern.erase(0, std::min(pattern.size(), end + any.size()));
-  }
-  return true;
-}
-
-template <class F>
-std::string error_of(F work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    for (const std::string& pattern : documented())
-      if (fits(error.what(), pattern)) caused().insert(pattern);
-    return error.what();
-  }
-  return "no error";
-}
 
 // A model, and one step of training it: two of them from one seed do the same.
 template <class Optimizer, class Options>
@@ -414,6 +371,45 @@ TEST(Look, CountedNumbersAreSaved) {
   EXPECT_THAT(error_of([&] { flashlight::compile(captured); }), HasSubstr("follow its calls"));
 }
 
+// Gradients are no part of what is saved, so a node has another number there.
+TEST(Look, CountedNumbersAreSavedBesideGradients) {
+  int64_t step = 0;
+  const at::Tensor w = torch::full({1}, 3.0).requires_grad_();
+  const auto program = [&](at::Tensor x) {
+    w.mutable_grad() = at::Tensor();
+    const at::Tensor y = (x * w).sin();
+    y.sum().backward();
+    return y.detach().cos() * static_cast<double>(++step);
+  };
+  auto captured = flashlight::trace(program, torch::ones({1}));
+  for (int i = 0; i < 4; ++i) captured(torch::ones({1}));
+  EXPECT_EQ(captured.trust(), Trust::confirmed);
+  const auto folder = std::filesystem::path(::testing::TempDir()) / "counted_beside_gradients";
+  captured.save(folder);
+  const auto again = flashlight::load(folder);
+  const at::Tensor x = torch::full({1}, 0.5);
+  const at::Tensor expected = (x * w).sin().cos().detach();
+  EXPECT_TRUE(torch::equal(again(x)[0], expected * static_cast<double>(step + 1)));
+  EXPECT_TRUE(torch::equal(again(x)[0], expected * static_cast<double>(step + 2)));
+}
+
+// A number that only gradients have cannot be saved.
+TEST(Look, CountedNumbersOfGradientsAreNotSaved) {
+  int64_t step = 0;
+  const at::Tensor w = torch::full({1}, 3.0).requires_grad_();
+  const auto program = [&](at::Tensor x) {
+    w.mutable_grad() = at::Tensor();
+    (x * w * static_cast<double>(++step)).sum().backward();
+    return x * 2;
+  };
+  auto captured = flashlight::trace(program, torch::ones({1}));
+  for (int i = 0; i < 4; ++i) captured(torch::ones({1}));
+  EXPECT_EQ(captured.trust(), Trust::confirmed);
+  EXPECT_THAT(
+      error_of([&] { captured.save(std::filesystem::path(::testing::TempDir()) / "not_saved"); }),
+      HasSubstr("[save] expected a capture whose numbers stay as they are"));
+}
+
 TEST(Look, DrawsAreComparedFromOneState) {
   auto captured = flashlight::trace([](at::Tensor x) { return torch::dropout(x, 0.5, true); },
                                     torch::ones({64}));
@@ -480,9 +476,9 @@ TEST(Look, ThreadsWaitForIt) {
 
 // Behind all others.
 TEST(LookMessages, AreThoseOfTheDocument) {
-  for (const std::string& message : documented())
+  for (const std::string& message : documented_of_looks())
     EXPECT_TRUE(caused().count(message)) << "nothing here causes: " << message;
-  EXPECT_FALSE(documented().empty());
+  EXPECT_FALSE(documented_of_looks().empty());
 }
 
 }  // namespace
