@@ -9,8 +9,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "examples/zoo/llama.h"
 #include "examples/zoo/subject.h"
+#include "tests/flashlight/small_llama.h"
 #include "tests/user_error.h"
 
 namespace flashlight {
@@ -23,17 +23,8 @@ using testing::Optional;
 constexpr int64_t kWords = 60;
 
 zoo::LlamaOptions small_model(int64_t batch, bool all_logits = false) {
-  zoo::LlamaOptions options;
-  options.config.vocab_size = kWords;
-  options.config.hidden_size = 32;
-  options.config.intermediate_size = 48;
-  options.config.num_hidden_layers = 2;
-  options.config.num_attention_heads = 4;
-  options.config.num_key_value_heads = 2;
-  options.batch = batch;
+  zoo::LlamaOptions options = test::small_llama(batch);
   options.capacity = 48;
-  options.block = 16;
-  options.most_tokens = 32;
   options.all_logits = all_logits;
   return options;
 }

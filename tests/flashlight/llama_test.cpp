@@ -11,6 +11,7 @@
 #include "examples/zoo/subject.h"
 #include "flashlight/backends/mosaic.h"
 #include "tests/agreement.h"
+#include "tests/flashlight/small_llama.h"
 #include "tests/user_error.h"
 #include "tracer/convert.h"
 
@@ -22,17 +23,7 @@ using testing::HasSubstr;
 using testing::Optional;
 
 zoo::LlamaOptions small(int64_t batch = 1, at::ScalarType dtype = at::kFloat) {
-  zoo::LlamaOptions options;
-  options.config.vocab_size = 60;
-  options.config.hidden_size = 64;
-  options.config.intermediate_size = 96;
-  options.config.num_hidden_layers = 3;
-  options.config.num_attention_heads = 4;
-  options.config.num_key_value_heads = 2;
-  options.batch = batch;
-  options.capacity = 64;
-  options.block = 16;
-  options.most_tokens = 32;
+  zoo::LlamaOptions options = test::small_llama(batch);
   options.dtype = dtype;
   return options;
 }
