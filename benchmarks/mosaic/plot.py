@@ -34,6 +34,8 @@ def bars(contest, y):
 
 def plot(raw, file):
     contests = [contest for contest in raw["contests"] if contest["milliseconds"]]
+    if not contests:  # all turns were disturbed
+        return
     lines, y = [], 40
     for contest in contests:
         lines += bars(contest, y)
@@ -41,10 +43,12 @@ def plot(raw, file):
     longest = max(min(ratio, LONGEST) for contest in contests for ratio in ratios(contest).values())
     width = NAMES + UNIT * longest + LABEL
     title = f"Time of a call in units of the fastest peer's; {raw['cpu']}, float32"
-    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{y}" font-family="sans-serif" font-size="12">',
+    svg = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{y}" '
+           'font-family="sans-serif" font-size="12">',
            f'<rect width="{width:.0f}" height="{y}" fill="white"/>',
            f'<text x="{NAMES}" y="20" font-size="14">{escape(title)}</text>',
-           f'<line x1="{NAMES + UNIT}" y1="32" x2="{NAMES + UNIT}" y2="{y - GAP}" stroke="#333" stroke-dasharray="3 3"/>',
+           f'<line x1="{NAMES + UNIT}" y1="32" x2="{NAMES + UNIT}" y2="{y - GAP}" '
+           'stroke="#333" stroke-dasharray="3 3"/>',
            *lines,
            "</svg>"]
     file.write_text("\n".join(svg) + "\n")
