@@ -2,9 +2,9 @@
 
     ./dev bench formats --only bert_autocast_step [--threads N] [--rounds N] [--model base|small] [--batch N]
 
-BERT-base, a sequence classifier of 128 tokens, trained by SGD with momentum: forward, backward and update are one step. All
-are in one process and take turns; with one thread a turn is timed by what the thread computes, else by the clock. The error is
-that of the losses of the first steps, against a training in float64.
+BERT-base, a sequence classifier of 128 tokens, is trained by SGD with momentum: forward, backward and update are one
+step. All are in one process and take turns. With one thread a turn is timed by the thread's processor time, else by the
+clock. The error is that of the losses of the first steps, against a training in float64.
 """
 
 import argparse
@@ -152,7 +152,8 @@ def main():
                              OF_FLOAT32)
     peers = {least[name]: name for name in least if not name.startswith("mosaic")}
     if peers and "mosaic" in least:
-        requirements.require(f"bert_autocast_step: ours / {peers[min(peers)]}", least["mosaic"] / min(peers), "<=", RATIO)
+        requirements.require(f"bert_autocast_step: ours / {peers[min(peers)]}", least["mosaic"] / min(peers), "<=",
+                             RATIO)
     results = ROOT / "benchmarks/results"
     results.mkdir(exist_ok=True)
     (results / "autocast.json").write_text(json.dumps(

@@ -3,9 +3,9 @@
     ./dev bench python [--only NAME] [--rounds N] [--backends cpp,mosaic] [--gradients] [--build FOLDER]
 
 For each model: is a replay the same bits, how far is compiled code from float64 beside torch's own float32, how long
-does a capture take beside an eager run (in turns; the ratio of medians, and of the least); then what importing flashlight
-adds to importing torch. Prints a line per requirement; raw timings go to benchmarks/results/python.json. One model is in
-memory at a time; Stable Diffusion's UNet takes 7 GB, for the float64 it is compared with.
+does a capture take beside an eager run (in turns; the ratio of medians, and of the least); then the time that importing
+flashlight adds to importing torch. Prints a line per requirement; raw timings go to benchmarks/results/python.json. One
+model is in memory at a time; Stable Diffusion's UNet takes 7 GB, for the float64 it is compared with.
 
 --gradients: gradients of a loss, too, beside autograd (not of the UNet, which takes more memory than that).
 """

@@ -101,7 +101,8 @@ def measure(case, options, python):
         onnx = onnx_of(case, python) if needs_onnx else "none"
     except subprocess.CalledProcessError:
         print(f"  {case} is not exported: no onnxruntime, no openvino", file=sys.stderr)
-        options = argparse.Namespace(**{**vars(options), "engines": [e for e in options.engines if e not in needs_onnx]})
+        engines = [engine for engine in options.engines if engine not in needs_onnx]
+        options = argparse.Namespace(**{**vars(options), "engines": engines})
         onnx = "none"
     engines = [Engine(name, case, python, onnx, options) for name in options.engines]
     eager = next((engine for engine in engines if engine.name == "eager"), None)
@@ -150,7 +151,8 @@ def require(case, lines, raw, requirements):
         requirements.require(f"{case}: family ÷ static, median", statistics.median(ratios), "<=", 1.05)
     adaptive = lines.get("adaptive")
     if adaptive and "eager" in lines:
-        requirements.require(f"{case}: adaptive ÷ eager, total", adaptive["total"] / lines["eager"]["total"], "<=", 1.05)
+        requirements.require(f"{case}: adaptive ÷ eager, total", adaptive["total"] / lines["eager"]["total"], "<=",
+                             1.05)
     if adaptive and compiled:
         for key in ("total", "p99"):
             requirements.require(f"{case}: adaptive ÷ torch.compile, {key}", adaptive[key] / compiled[key], "<=", 1)

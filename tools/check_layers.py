@@ -4,7 +4,8 @@
     tools/check_layers.py [ROOT]
 
 A file may include its own folder and the folders that LAYERS lists for it, by path from the project
-root. Beyond that: LibTorch only where LAYERS says so, never a .cpp file, and at most 500 lines.
+root. Beyond that: LibTorch only where LAYERS says so, never a .cpp file, and at most 500 lines, those of
+Python of at most 120 columns.
 """
 
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple
 
 MAX_LINES = 500
+MAX_COLUMNS = 120  # of Python; clang-format has the columns of C++
 # Not compiled here: text of the cpp backend, which a test checks; what a written folder carries along;
 # what tests put beside generated code.
 ELSEWHERE = ("examples/generated/", "flashlight/package/files/", "tests/flashlight/cuda/host_cuda.h",
@@ -148,7 +150,10 @@ LAYERS = {
     "examples": Layer((*LIBRARY, *EXAMPLE_LIBRARIES, "frontends/ks"), torch=True),
     "benchmarks/cpp": Layer((*LIBRARY, "examples/objectives", "benchmarks"), torch=False),
     "benchmarks": Layer((*LIBRARY, *EXAMPLE_LIBRARIES), torch=True),
-    "tests": Layer((*LIBRARY, *EXAMPLE_LIBRARIES, "frontends", "frontends/torchscript", "frontends/ks", "benchmarks/cpp"), torch=True),
+    "tests": Layer(
+        (*LIBRARY, *EXAMPLE_LIBRARIES, "frontends", "frontends/torchscript", "frontends/ks", "benchmarks/cpp"),
+        torch=True,
+    ),
 }
 
 TOP_FOLDERS = sorted({folder.split("/")[0] for folder in LAYERS} | {"tools"})
@@ -183,6 +188,10 @@ def violations_of(root: Path, path: Path) -> Iterator[str]:
     lines = path.read_text(encoding="utf-8").splitlines()
     if len(lines) > MAX_LINES:
         yield f"{name}:{len(lines)}: has {len(lines)} lines, at most {MAX_LINES} are allowed"
+    if path.suffix in SCRIPTS:
+        for number, line in enumerate(lines, start=1):
+            if len(line) > MAX_COLUMNS:
+                yield f"{name}:{number}: has {len(line)} columns, at most {MAX_COLUMNS} are allowed"
     if path.suffix not in SOURCES:
         return
     layer = layer_of(name)

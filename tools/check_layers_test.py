@@ -68,6 +68,10 @@ class CheckLayersTest(unittest.TestCase):
         self.assertEqual(self.check("tools/a.py", "\n" * 500), [])
         self.expect("tools/a.py", "\n" * 501, "501", "has 501 lines")
 
+    def test_columns_of_python(self):
+        self.assertEqual(self.check("tools/a.py", "\n" + "#" * 120 + "\n"), [])
+        self.expect("tools/a.py", "\n" + "#" * 121 + "\n", "2", "has 121 columns")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -53,9 +53,10 @@ def shown(kernels):
 
 def row(kernel, all, limit, bound):
     rate = f"{kernel.operations / kernel.nanoseconds:.0f}" if kernel.operations else ""
-    return (f"| {kernel.name} | {kernel.calls} | {kernel.nanoseconds * 1e-6:.3f} | {100 * kernel.nanoseconds / all:.1f} "
-            f"| {rate} | {kernel.bytes / kernel.nanoseconds:.1f} | {limit * 1e-6:.3f} {bound} "
-            f"| {kernel.nanoseconds / limit if limit else 0:.2f} |")
+    time = kernel.nanoseconds
+    return (f"| {kernel.name} | {kernel.calls} | {time * 1e-6:.3f} | {100 * time / all:.1f} "
+            f"| {rate} | {kernel.bytes / time:.1f} | {limit * 1e-6:.3f} {bound} "
+            f"| {time / limit if limit else 0:.2f} |")
 
 
 def table(name, threads, answer):
@@ -67,7 +68,8 @@ def table(name, threads, answer):
     limit_of_all = sum(limit for limit, _ in limits.values())
     lines = [f"{name}, {threads} thread{'s' if threads > 1 else ''}: {machine['fma']:.0f} GFLOP/s on registers, "
              f"{machine['copy']:.1f} GB/s", "",
-             "| kernel | calls | ms | % | GFLOP/s | GB/s | limit, ms | time / limit |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+             "| kernel | calls | ms | % | GFLOP/s | GB/s | limit, ms | time / limit |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|"]
     rows = shown(kernels)
     for kernel in rows:
         others = kernel not in limits

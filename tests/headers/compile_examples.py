@@ -12,7 +12,8 @@ granted (`x`, `graph`, `model`). Where it has a line "// EXAMPLE 2", the header'
 stands there instead: what is no statement. In an example "..." as a statement or a body, behind a
 closing parenthesis or in braces, is nothing.
 
-`torch` compiles the headers that lead to LibTorch, and those whose preamble does, `plain` all others: one translation unit each.
+`torch` compiles the headers that lead to LibTorch, and those whose preamble does, `plain` all others:
+one translation unit each.
 Errors have the line of the header.
 """
 

@@ -46,7 +46,8 @@ class MicrosoftTest(unittest.TestCase):
 
     def agrees(self, op, inputs, *, results=(0,), known=(), backends=("reference",), off=0, compared=None,
                **attributes):
-        """`compared`: of the results; None: all. `off`: by how much integers may differ, where a number lies halfway between two."""
+        """`compared`: of the results; None: all. `off`: by how much integers may differ, where a number lies halfway
+        between two."""
         inputs = [value if value is None else np.asarray(value) for value in inputs]
         given = self.save(op, inputs, known, results, attributes)
         options = onnxruntime.SessionOptions()

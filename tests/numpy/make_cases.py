@@ -54,7 +54,8 @@ def binary():
             greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift
             right_shift""".split()
     for name in names:
-        for left, right in itertools.product(["bool", "uint8", "int16", "int64", "float16", "float32", "float64", "complex64", "complex128"], repeat=2):
+        for left, right in itertools.product(["bool", "uint8", "int16", "int64", "float16", "float32", "float64",
+                                              "complex64", "complex128"], repeat=2):
             a, b = data((2, 3), left, seed=2), data((3,), right, seed=3)
             if name in ("floor_divide", "remainder", "fmod", "divide"):
                 b = np.where(b == 0, b.dtype.type(1), b)
@@ -82,10 +83,12 @@ def binary():
         for dtype in INTS:
             case(name, np.array([3, -3, 0]).astype(dtype), np.array([0, 0, 0], dtype=dtype))
     limits = {dtype: np.array([np.iinfo(dtype).min, np.iinfo(dtype).max, 7], dtype) for dtype in INTS + WIDE}
-    for name, dtype in itertools.product(("add", "subtract", "multiply", "maximum", "less", "floor_divide", "remainder", "bitwise_xor"), limits):  # fmt: skip
+    for name, dtype in itertools.product(("add", "subtract", "multiply", "maximum", "less", "floor_divide",
+                                          "remainder", "bitwise_xor"), limits):  # fmt: skip
         case(name, limits[dtype], limits[dtype][::-1].copy())
         case(name, limits[dtype], 3)
-    for name, dtype in itertools.product(("negative", "absolute", "square", "sign", "sum", "prod", "max", "invert", "mean"), limits):
+    for name, dtype in itertools.product(("negative", "absolute", "square", "sign", "sum", "prod", "max", "invert",
+                                          "mean"), limits):  # fmt: skip
         case(name, limits[dtype])
     for left, right in itertools.product(WIDE, INTS + WIDE + FLOATS):
         for name in ("add", "multiply", "divide"):
@@ -295,7 +298,8 @@ def indices():
             [everything, everything, slice(3, 0, -2)], [everything, everything, slice(-3, -1)],
             [everything, everything, slice(10, -10, -3)], [everything, slice(2, 1)], [everything, slice(1, 2, -1)],
             [slice(None, None, 0)], [two], [everything, few], [two, two], [two, everything, two], [two, None, two],
-            [0, everything, two], [everything, 0, two], [0, two], [two, slice(1, 3)], [Ellipsis, two], [two, Ellipsis, two],
+            [0, everything, two], [everything, 0, two], [0, two], [two, slice(1, 3)], [Ellipsis, two],
+            [two, Ellipsis, two],
             [few, two], [two, np.array([0, 1, 2])], [everything, mask], [mask], [everything, mask, two],
             [x.real > 0], [everything, everything, np.array([True, False, True, True]), None],
             [Ellipsis, np.array([True, False, True, True])], [None, Ellipsis, mask], [Ellipsis, np.ones((3, 4), bool)],
@@ -328,7 +332,8 @@ def indices():
 
 
 def products():
-    pairs = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 1, 2, 3), (4, 3, 2)), ((2, 3), (2, 3)), ((), (3,))]
+    pairs = [((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+             ((5, 1, 2, 3), (4, 3, 2)), ((2, 3), (2, 3)), ((), (3,))]
     for (left, right), (a, b) in itertools.product(itertools.product(FEW, repeat=2), pairs):
         x, y = data(a, left, seed=15), data(b, right, seed=16)
         for name in ("matmul", "dot", "inner"):
@@ -344,7 +349,8 @@ def products():
         case("tensordot", x, y, 0)
         case("tensordot", x, y, ((0, 1), (1, 0)))
         case("tensordot", x, y, ((0,), (0,)))
-        for subscripts in ("ij,jk->ik", "ij,jk", "ij,ji->", "ij,jk->ki", "ij,kl->ijkl", "...j,jk->...k", "ij, jk -> k", "ij,ij->"):
+        for subscripts in ("ij,jk->ik", "ij,jk", "ij,ji->", "ij,jk->ki", "ij,kl->ijkl", "...j,jk->...k", "ij, jk -> k",
+                           "ij,ij->"):
             case("einsum", subscripts, x, y)
     for dtype in FEW:
         x = data((3, 3, 4), dtype, seed=20)
@@ -365,7 +371,8 @@ def products():
             case("tril", x[0, 0], k=k)
         for axis, order in itertools.product((0, -1), (None, 1, 2, 3, np.inf, -np.inf, 0)):
             case("linalg.norm", x, axis=axis, ord="inf" if order == np.inf else "-inf" if order == -np.inf else order,
-                 function=lambda a, axis, ord: np.linalg.norm(a, axis=axis, ord=float(ord) if isinstance(ord, str) else ord))  # fmt: skip
+                 function=lambda a, axis, ord: np.linalg.norm(
+                     a, axis=axis, ord=float(ord) if isinstance(ord, str) else ord))  # fmt: skip
         case("linalg.norm", x)
         case("linalg.norm", x, axis=(0, 1), keepdims=True)
 
@@ -401,7 +408,8 @@ def creation():
     case("zeros", (2, -1))
     for value in (3, 2.5, True, 1 + 2j):
         case("full", (2, 2), value)
-    for arguments in ((5,), (5.5,), (2, 7), (7, 2), (7, 2, -1), (0.1, 1.0, 0.1), (1, 2, 0.3), (5, -5, -2.5), (3, 3), (0, 5, 0)):
+    for arguments in ((5,), (5.5,), (2, 7), (7, 2), (7, 2, -1), (0.1, 1.0, 0.1), (1, 2, 0.3), (5, -5, -2.5),
+                      (3, 3), (0, 5, 0)):
         case("arange", *arguments)
     for arguments in ((0.0, 1.0), (0.0, 1.0, 7), (3.0, -2.5, 11), (1.0, 2.0, 1), (1.0, 2.0, 0), (1.0, 2.0, -1)):
         case("linspace", *arguments)
@@ -430,13 +438,15 @@ def random():
     for seed in (0, 1, 42, 2**32 + 5, 2**63):
         for calls in (
             [("random", (2, 3), float64)], [("random", (2, 3), float32)],
-            [("random", (3,), float32), ("random", (2,), float64), ("random", (4,), float32), ("random", (1,), float32)],
+            [("random", (3,), float32), ("random", (2,), float64), ("random", (4,), float32),
+             ("random", (1,), float32)],
             [("random", (1,), float32), ("random", (0,), float32), ("random", (5,), float64), ("random", (), float32)],
             [("random", (), float32), ("integers", 0, 10, (7,)), ("random", (3,), float32)],
             [("uniform", -2.0, 3.0, (4,)), ("random", (2,), float64)], [("integers", -5, 2**40, (3, 2))],
             [("integers", 0, 2**32, (5,)), ("permutation", 10), ("random", (2,), float32)],
             [("integers", -(2**63), 2**63 - 1, (4,))], [("integers", 0, 1, (4,)), ("random", (1,), float64)],
-            [("integers", 0, 3 * 2**30, (40,)), ("random", (1,), float32)], [("integers", 0, 3 * 2**61, (40,)), ("random", (1,), float32)],
+            [("integers", 0, 3 * 2**30, (40,)), ("random", (1,), float32)],
+            [("integers", 0, 3 * 2**61, (40,)), ("random", (1,), float32)],
             [("random", (3,), np.int32)], [("integers", 3, 3, (2,))],
         ):  # fmt: skip
             named = [[name, *map(as_json, arguments)] for name, *arguments in calls]

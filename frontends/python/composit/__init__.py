@@ -49,5 +49,5 @@ from composit._jax import jax  # noqa: E402
 from composit.types import visualize  # noqa: E402
 
 __all__ = ["Error", "Graph", "InternalError", "LazyTensor", "Node", "ValuesNeeded", "backends",
-           "jax", "ks", "load_gguf", "load_onnx", "load_plugin", "load_pt2", "nn", "numpy", "parse", "pass_names", "quantize", "save_onnx",
-           "save_stablehlo", "types", "visualize", "with_values", *numpy.__all__]
+           "jax", "ks", "load_gguf", "load_onnx", "load_plugin", "load_pt2", "nn", "numpy", "parse", "pass_names",
+           "quantize", "save_onnx", "save_stablehlo", "types", "visualize", "with_values", *numpy.__all__]

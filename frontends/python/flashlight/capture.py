@@ -299,11 +299,12 @@ class Capture:
         weights: "int8" or "int4"; group: inputs that share a scale, 0: all; symmetric: without
         zero points; scales: "float32", "float16" or "bfloat16"; activations: "unchanged",
         "by_token" or "calibrated"; all_readers: who else reads what a calibrated layer reads, as a
-        residual's sum does, gets it rounded, too; method: "nearest", "gptq", "awq" or "smooth", by `examples`, lists of arguments, or by the capture's own;
-        layers, exclude: names of weights, as in "encoder.*"; max_error: as many layers as keep
-        results within this part of their spread; measure: errors of outputs, True by default;
-        backend: who runs the examples, "mosaic" by default; alone="aten": measures, by torch's
-        operators, what each layer alone costs the results."""
+        residual's sum does, gets it rounded, too; method: "nearest", "gptq", "awq" or "smooth", by
+        `examples`, lists of arguments, or by the capture's own; layers, exclude: names of weights, as
+        in "encoder.*"; max_error: as many layers as keep results within this part of
+        their spread; measure: errors of outputs, True by default; backend: who runs the examples,
+        "mosaic" by default; alone="aten": measures, by torch's operators, what each layer alone costs
+        the results."""
         self._expect_reads_compared()
         flat = [self._arguments.flatten(example, {}) for example in examples]
         native, report = self._native.quantized(flat, options)
@@ -387,7 +388,8 @@ class Compiled(torch.nn.Module):
             held.clear()
 
     def profile(self, *inputs: Any, peak: float = 0.0, **kwargs: Any) -> str:
-        """A table of kernels, by a backend that times them, as mosaic does: time, GFLOP/s, share of `peak` (GFLOP/s), GB/s."""
+        """A table of kernels, by a backend that times them, as mosaic does: time, GFLOP/s, share of `peak` (GFLOP/s),
+        GB/s."""
         tensors = self._arguments.flatten(inputs, kwargs)
         return self._compiled.profile_table(tensors, peak)
 

@@ -3,10 +3,10 @@
     compile_with_nvcc.py FLASHLIGHT EXAMPLES [TORCH_FOLDER ...]
 
 FLASHLIGHT is the command line, EXAMPLES the folder of examples: programs in Knossos' language and
-generated ones. With LibTorch's include folders, programs that call LibTorch are compiled, too. nvcc is that of FLASHLIGHT_NVCC, or of
-the path; without one the test is skipped (exit code 77). NVIDIA's packages nvidia-cuda-nvcc,
-nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-runtime and, for LibTorch's headers, nvidia-cuda-cccl have
-it."""
+generated ones. With LibTorch's include folders, programs that call LibTorch are compiled, too. nvcc
+is that of FLASHLIGHT_NVCC, or of the path; without one the test is skipped (exit code 77).
+NVIDIA's packages nvidia-cuda-nvcc, nvidia-nvvm, nvidia-cuda-crt, nvidia-cuda-runtime and, for
+LibTorch's headers, nvidia-cuda-cccl have it."""
 
 import os
 import pathlib

@@ -16,9 +16,13 @@ def difference(ours, expected, times=1):
     if (ours.dtype, ours.shape) != (expected.dtype, expected.shape):
         return f"expected {expected.dtype}{list(expected.shape)}, received {ours.dtype}{list(ours.shape)}"
     relative, absolute = (times * t for t in TOLERANCES.get(expected.dtype.name, (0, 0)))
-    parts = [(ours.real, expected.real), (ours.imag, expected.imag)] if expected.dtype.kind == "c" else [(ours, expected)]
+    parts = [(ours, expected)]
+    if expected.dtype.kind == "c":
+        parts = [(ours.real, expected.real), (ours.imag, expected.imag)]
     with np.errstate(all="ignore"):
-        size = np.abs(np.where(np.isfinite(expected), expected, 0)) if expected.dtype.kind in "fc" else np.zeros(expected.shape)
+        size = np.zeros(expected.shape)
+        if expected.dtype.kind in "fc":
+            size = np.abs(np.where(np.isfinite(expected), expected, 0))
         allowed = relative * size.astype(float) + absolute * max(1.0, float(size.max(initial=0)))
         same = np.ones(expected.shape, bool)
         for a, b in parts:

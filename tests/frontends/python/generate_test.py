@@ -67,10 +67,11 @@ def seeded(seed=5):
 class GenerateTest(unittest.TestCase):
     def test_gives_the_tokens_of_a_loop(self):
         prompts = [[3, 1, 4], [1, 5]]
-        for temperature, top_k, top_p in ((0, None, 1.0), (1.0, None, 1.0), (0.6, 7, 1.0), (1.3, None, 0.7), (1.0, 9, 0.8)):
+        for temperature, top_k, top_p in ((0, None, 1.0), (1.0, None, 1.0), (0.6, 7, 1.0), (1.3, None, 0.7),
+                                          (1.0, 9, 0.8)):
             expected = loop(Step(2), prompts, 15, temperature, top_k, top_p, seeded())
-            run = flashlight.generate(Step(2), prompts, max_tokens=15, temperature=temperature, top_k=top_k, top_p=top_p,
-                                      generator=seeded())
+            run = flashlight.generate(Step(2), prompts, max_tokens=15, temperature=temperature, top_k=top_k,
+                                      top_p=top_p, generator=seeded())
             streamed = list(run)
             self.assertEqual(run.sequences, expected)
             self.assertEqual([[step[row] for step in streamed] for row in range(2)],

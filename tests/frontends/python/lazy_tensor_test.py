@@ -161,7 +161,8 @@ class Errors(unittest.TestCase):
         self.check(composit.Error, "numpy.matmul", lambda: x @ x)
         self.check(composit.Error, "numpy.get_item", lambda: x[5])
         self.check(TypeError, "unsupported operand", lambda: x + "a")
-        self.check(composit.Error, "expected one of cpp, cuda, devices, mosaic, pjrt, reference", lambda: composit.evaluate(x, backend="gpu"))
+        self.check(composit.Error, "expected one of cpp, cuda, devices, mosaic, pjrt, reference",
+                   lambda: composit.evaluate(x, backend="gpu"))
         self.check(composit.Error, "at least one tensor", lambda: composit.evaluate())
 
     def test_name_the_line_that_made_the_node(self):

@@ -38,7 +38,8 @@ CASES = [
     case("scaled_dot_product_attention", data(2, 3, 5, 4), data(2, 3, 5, 4, seed=1), data(2, 3, 5, 7), is_causal=True),
     case("embedding", LABELS, data(4, 5)), case("one_hot", LABELS, num_classes=4),
     case("pad", IMAGE, pad=(1, 2, 0, 3)), case("pad", IMAGE, pad=(1, 2, 0, 1), mode="reflect"),
-    case("interpolate", IMAGE, scale_factor=2), case("interpolate", IMAGE, size=(5, 7), mode="bilinear", align_corners=False),
+    case("interpolate", IMAGE, scale_factor=2),
+    case("interpolate", IMAGE, size=(5, 7), mode="bilinear", align_corners=False),
     case("pixel_shuffle", IMAGE, upscale_factor=2), case("pixel_unshuffle", data(2, 4, 8, 6), downscale_factor=2),
     case("pairwise_distance", X, ROWS), case("cosine_similarity", X, ROWS, dim=1),
     case("unfold", IMAGE, kernel_size=(3, 2), padding=1, stride=2),
@@ -47,10 +48,12 @@ CASES = [
     case("batch_norm", IMAGE, running_mean=data(4), running_var=np.abs(data(4)), weight=data(4), bias=data(4)),
     case("instance_norm", IMAGE), case("normalize", X), case("normalize", X, p=1.0, dim=0),
     case("conv1d", data(2, 4, 9), data(6, 4, 3)), case("conv2d", IMAGE, WEIGHT, data(6), stride=2, padding=(1, 0)),
-    case("conv2d", IMAGE, data(8, 2, 3, 3), groups=2, dilation=2), case("conv3d", data(1, 2, 4, 4, 4), data(3, 2, 2, 2, 2)),
+    case("conv2d", IMAGE, data(8, 2, 3, 3), groups=2, dilation=2),
+    case("conv3d", data(1, 2, 4, 4, 4), data(3, 2, 2, 2, 2)),
     case("conv_transpose2d", IMAGE, data(4, 3, 3, 3), stride=2, output_padding=1),
     case("max_pool2d", IMAGE, kernel_size=3, stride=2, padding=1), case("max_pool1d", data(2, 4, 9), kernel_size=2),
-    case("avg_pool2d", IMAGE, kernel_size=(3, 2)), case("avg_pool2d", IMAGE, kernel_size=3, padding=1, count_include_pad=False),
+    case("avg_pool2d", IMAGE, kernel_size=(3, 2)),
+    case("avg_pool2d", IMAGE, kernel_size=3, padding=1, count_include_pad=False),
     case("adaptive_avg_pool2d", IMAGE, output_size=(4, 4)), case("adaptive_max_pool2d", IMAGE, output_size=(3, 5)),
     *(case(name, X, ROWS, reduction=reduction) for name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
       for reduction in ("mean", "sum", "none")),
@@ -132,7 +135,8 @@ class Layers(unittest.TestCase):
     @staticmethod
     def attention_of(module):
         """Weights of query, key and value lie in one matrix."""
-        weights, biases = np.split(module.in_proj_weight.detach().numpy(), 3), np.split(module.in_proj_bias.detach().numpy(), 3)
+        weights, biases = (np.split(parameter.detach().numpy(), 3)
+                           for parameter in (module.in_proj_weight, module.in_proj_bias))
         return [*zip(weights, biases), Layers.pair(module.out_proj)]
 
     def test_attention(self):
@@ -149,7 +153,8 @@ class Layers(unittest.TestCase):
             x = data(2, 5, 12)
             ours = nn.transformer_encoder_layer(
                 x, self.attention_of(module.self_attn), (self.pair(module.linear1), self.pair(module.linear2)),
-                (self.pair(module.norm1), self.pair(module.norm2)), head_size=4, activation=nn.gelu, norm_first=norm_first)
+                (self.pair(module.norm1), self.pair(module.norm2)), head_size=4, activation=nn.gelu,
+                norm_first=norm_first)
             self.check(ours, module(torch.from_numpy(x)))
 
     def test_resnet(self):
@@ -159,7 +164,7 @@ class Layers(unittest.TestCase):
                     data(channels, seed=seed + 2), np.abs(data(channels, seed=seed + 3)))
 
         def by_torch(x, parts, stride, padding):
-            weight, (gamma, beta), mean, var = map(lambda p: tuple(map(torch.from_numpy, p)) if isinstance(p, tuple) else torch.from_numpy(p), parts)
+            weight, (gamma, beta), mean, var = torch.utils._pytree.tree_map(torch.from_numpy, parts)
             return F.batch_norm(F.conv2d(x, weight, stride=stride, padding=padding), mean, var, gamma, beta)
 
         first, second, down = convolution((6, 4, 3, 3), 1), convolution((6, 6, 3, 3), 5), convolution((6, 4, 1, 1), 9)

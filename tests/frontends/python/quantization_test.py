@@ -137,7 +137,8 @@ class ProgramsTest(unittest.TestCase):
         self.compiles(lambda x: torch.ops.aten._int_mm((x * 20).to(torch.int8), self.weight.t()), "aten::_int_mm")
 
     def test_products_of_bytes(self):
-        self.compiles(lambda x: torch.ops.aten._int_mm((x * 20).abs().to(torch.uint8), self.weight.t()), "aten::_int_mm")
+        self.compiles(lambda x: torch.ops.aten._int_mm((x * 20).abs().to(torch.uint8), self.weight.t()),
+                      "aten::_int_mm")
 
     def test_products_with_weights_of_4_bits(self):
         """Rows of a weight are packed in blocks, whose last is not full: all that a processor has is in 112 rows."""

@@ -239,7 +239,8 @@ class QuantizeTest(unittest.TestCase):
             captured = flashlight.trace(self.model, self.tokens)
         errors = {}
         for method in ("nearest", "smooth"):
-            small, report = captured.quantize(backend="reference", activations="by_token", method=method, layers=["up.weight"])
+            small, report = captured.quantize(backend="reference", activations="by_token", method=method,
+                                              layers=["up.weight"])
             errors[method] = max(layer.output_error for layer in report.layers if not layer.left)
         self.assertLess(errors["smooth"], 0.6 * errors["nearest"])
 
@@ -251,7 +252,8 @@ class QuantizeTest(unittest.TestCase):
             captured = flashlight.trace(self.model, self.tokens)
         errors = {}
         for method in ("nearest", "awq"):
-            small, report = captured.quantize(backend="reference", weights="int4", group=32, method=method, layers=["up.weight"])
+            small, report = captured.quantize(backend="reference", weights="int4", group=32, method=method,
+                                              layers=["up.weight"])
             errors[method] = max(layer.output_error for layer in report.layers if not layer.left)
         self.assertLess(errors["awq"], 0.6 * errors["nearest"])
         state = dict(small.state())
