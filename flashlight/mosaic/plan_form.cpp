@@ -95,8 +95,8 @@ class Former {
       const auto one = form_.choices.find(value);
       return function != own || one == form_.choices.end() ? std::nullopt : one->second.fuse;
     };
-    program =
-        checked("integer_products", integer_products(std::move(program), is_frozen_in(program)));
+    const IsFrozen before_integers = is_frozen_in(program);
+    program = checked("integer_products", integer_products(std::move(program), before_integers));
     const auto refused = [is_frozen = is_frozen_in(program)](const auto& before,
                                                              const auto& after) {
       return refusal(before, after, is_frozen);
@@ -117,8 +117,9 @@ class Former {
     using loops::checked;
     program = checked("split_phases", with_sides(split_phases(with_sides(std::move(program)))));
     program = checked("split_axes", with_sides(split_axes(std::move(program))));
-    program = checked("order_weights",
-                      with_sides(order_weights(std::move(program), is_frozen_in(program))));
+    const IsFrozen unordered = is_frozen_in(program);
+    program =
+        checked("order_weights", with_sides(order_weights(std::move(program), unordered)));
     const IsFrozen is_frozen = is_frozen_in(program);
     CopiedWindows windows = copy_windows(std::move(program), is_frozen);
     program = checked("copy_windows", with_sides(std::move(windows.program)));

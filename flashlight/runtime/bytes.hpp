@@ -445,8 +445,8 @@ void contract_bytes(const Team& team, const Contraction<T>& of, T zero, BaseOf<u
         else
           detail::byte_multiplication<T>(strip[i].count, vectors)(tile, sums);
         tiling.finish(strip[i], sums,
-                      [&](int64_t outer, int64_t inner, int count, const auto* part) {
-                        finish(outer, inner, count, column, columns, part);
+                      [&](int64_t outer, int64_t inner, int height, const auto* part) {
+                        finish(outer, inner, height, column, columns, part);
                       });
       }
     }

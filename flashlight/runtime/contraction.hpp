@@ -350,8 +350,8 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
                                   reads_rows ? 0 : i, reads_rows ? 1 : static_cast<int>(count),
                                   by_unit ? &unit : nullptr},
                    sums);
-          tiling.finish(rows, sums, [&](int64_t outer, int64_t inner, int count, const auto* part) {
-            finish(outer, inner, count, column, columns, part);
+          tiling.finish(rows, sums, [&](int64_t outer, int64_t inner, int height, const auto* part) {
+            finish(outer, inner, height, column, columns, part);
           });
         }
       });
