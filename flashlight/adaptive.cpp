@@ -196,36 +196,41 @@ std::shared_ptr<const CompiledCapture> AdaptiveBase::State::at_once(Entry& entry
   return compiled;
 }
 
-FlatValues AdaptiveBase::State::record(Entry& entry, const FlatValues& arguments) {
+FlatValues AdaptiveBase::State::run_recorded(Entry& entry, const FlatValues& arguments,
+                                             size_t& count,
+                                             const std::function<void(RecordedRun&)>& take) {
   const RunLock::Recording recording(runs);
   if (!recording.is_alone()) return entry.program.run(arguments.tensors);
   const RunTimer timer;
   RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
   const std::lock_guard lock(mutex);
   entry.kind->costs.add(RunKind::recorded, timer.seconds());
-  ++recorded;
-  if (entry.stage != Stage::seen) return std::move(run.results);  // another thread was faster
-  if (!run.capture) {
-    give_up(entry, run.why);
-    return std::move(run.results);
-  }
+  ++count;
+  take(run);
+  return std::move(run.results);
+}
+
+FlatValues AdaptiveBase::State::record(Entry& entry, const FlatValues& arguments) {
+  return run_recorded(entry, arguments, recorded,
+                      [&](RecordedRun& run) { keep_recording(entry, run); });
+}
+
+void AdaptiveBase::State::keep_recording(Entry& entry, RecordedRun& run) {
+  if (entry.stage != Stage::seen) return;  // another thread was faster
+  if (!run.capture) return give_up(entry, run.why);
   if (!run.beyond.empty()) {  // the first runs of a program may set up what it keeps
     if (++entry.looks == kMostLooks) give_up(entry, run.beyond);
-    return std::move(run.results);
+    return;
   }
-  if (const std::string why = reason_not_to_compile(*run.capture); !why.empty()) {
-    give_up(entry, why);
-    return std::move(run.results);
-  }
+  if (const std::string why = reason_not_to_compile(*run.capture); !why.empty())
+    return give_up(entry, why);
   entry.capture = std::move(run.capture);
   entry.last_results = std::move(run.last);
   entry.stage = Stage::recorded;
   AdaptiveKind& kind = *entry.kind;
-  if (kind.examples.size() < settings.most_examples && !kind.is_refuted) {
-    kind.examples.push_back(*entry.capture);
-    if (kind.examples.size() >= composit::kLeastExamples) add([this, &kind] { unify(kind); });
-  }
-  return std::move(run.results);
+  if (kind.examples.size() >= settings.most_examples || kind.is_refuted) return;
+  kind.examples.push_back(*entry.capture);
+  if (kind.examples.size() >= composit::kLeastExamples) add([this, &kind] { unify(kind); });
 }
 
 FlatValues AdaptiveBase::State::look(Entry& entry, const FlatValues& arguments) {
@@ -290,18 +295,12 @@ FlatValues AdaptiveBase::State::run_compiled(Entry& entry, const CompiledCapture
 
 FlatValues AdaptiveBase::State::run_and_check(Entry& entry, const FlatValues& arguments,
                                               size_t& count) {
-  const RunLock::Recording recording(runs);
-  if (!recording.is_alone()) return entry.program.run(arguments.tensors);
-  const RunTimer timer;
-  RecordedRun run = recorded_run(entry.program, arguments, settings.trace);
-  const std::lock_guard lock(mutex);
-  entry.kind->costs.add(RunKind::recorded, timer.seconds());
-  ++count;
-  if (!run.capture || !run.beyond.empty())
-    give_up(entry, run.capture ? run.beyond : run.why);
-  else
-    add([this, &entry, there = *run.capture] { check(entry, there); });
-  return std::move(run.results);
+  return run_recorded(entry, arguments, count, [&](RecordedRun& run) {
+    if (!run.capture || !run.beyond.empty())
+      give_up(entry, run.capture ? run.beyond : run.why);
+    else
+      add([this, &entry, there = *run.capture] { check(entry, there); });
+  });
 }
 
 // ---- entries ------------------------------------------------------------------------------------

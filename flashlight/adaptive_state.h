@@ -67,7 +67,12 @@ struct AdaptiveBase::State {
   FlatValues first_call(Entry& entry, const FlatValues& arguments);
   std::shared_ptr<const CompiledCapture> at_once(Entry& entry, FamilyPrograms& programs);
   FlatValues look(Entry& entry, const FlatValues& arguments);
+  // The program runs and is recorded, unless others run at once. `count`: of such runs. `take`,
+  // with the lock, gets the run.
+  FlatValues run_recorded(Entry& entry, const FlatValues& arguments, size_t& count,
+                          const std::function<void(RecordedRun&)>& take);
   FlatValues record(Entry& entry, const FlatValues& arguments);
+  void keep_recording(Entry& entry, RecordedRun& run);  // needs the lock
   FlatValues run_compiled(Entry& entry, const CompiledCapture& compiled,
                           const FlatValues& arguments);
   // The program runs, is recorded, and compared in the background with what is, or will be,

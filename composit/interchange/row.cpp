@@ -33,6 +33,12 @@ std::vector<int64_t> ints_of(const Call& call, std::string_view name) {
   return value.is_none() ? std::vector<int64_t>() : to_ints(value.data());
 }
 
+std::vector<int64_t> ints_of(const Call& call, std::string_view name, size_t axes) {
+  std::vector<int64_t> values = ints_of(call, name);
+  if (values.size() == 1) values.resize(axes, values[0]);
+  return values;
+}
+
 int64_t int_of(const Call& call, std::string_view name) { return call[name].data().as_int(); }
 bool bool_of(const Call& call, std::string_view name) { return call[name].data().as<bool>(); }
 

@@ -45,6 +45,8 @@ class RowTable {
 
 const LazyTensor& tensor_of(const Call& call, std::string_view name);
 std::vector<int64_t> ints_of(const Call& call, std::string_view name);  // empty where it is none
+// An integer per axis: one stands for all.
+std::vector<int64_t> ints_of(const Call& call, std::string_view name, size_t axes);
 int64_t int_of(const Call& call, std::string_view name);
 bool bool_of(const Call& call, std::string_view name);
 double real_of(const Call& call, std::string_view name);

@@ -2,7 +2,9 @@
 
 #include <complex>
 #include <map>
+#include <utility>
 
+#include "composit/interchange/values.h"
 #include "composit/ir/graph.h"
 #include "composit/ops/native.h"
 
@@ -74,6 +76,10 @@ const std::string& operator_of(Function function) {
   return names->at(function);
 }
 
+namespace {
+
+// A number that takes part in promotion as its category alone, in the dtype of the tensor beside
+// it.
 LazyTensor beside(const LazyTensor& x, const LazyTensor& other) {
   if (!is_wrapped_number(x) || is_wrapped_number(other) || x.dtype() == other.dtype()) return x;
   const Array& value = x.node->attribute("value").as<Array>();
@@ -95,6 +101,60 @@ LazyTensors applied_to_two(const Call& call, const std::vector<Type>& results, F
   const bool scaled = function == Function::add || function == Function::sub;
   if (scaled && real_of(call, "alpha") != 1) return {};
   return {apply(function, {x, y}, results[0].dtype)};
+}
+
+LazyTensors rounded_quotient(const Call& call, const std::vector<Type>& results,
+                             ApplyFunction apply) {
+  const ArgumentValue& mode = call["rounding_mode"];
+  if (mode.is_none()) return {};
+  const bool floors = mode.data().as<std::string>() == "floor";
+  return applied_to_two(call, results, floors ? Function::floor_divide : Function::trunc_divide,
+                        apply);
+}
+
+LazyTensors chosen(const Call& call, const std::vector<Type>& results, const LazyTensor& condition,
+                   ApplyFunction apply) {
+  const LazyTensor x = beside(call.tensors().at(1), call.tensors().at(2));
+  const LazyTensor y = beside(call.tensors().at(2), call.tensors().at(1));
+  if (x.dtype() != results[0].dtype || y.dtype() != results[0].dtype) return {};
+  return {apply(Function::select, {condition, x, y}, results[0].dtype)};
+}
+
+LazyTensors clamped(const Call& call, const std::vector<Type>& results, ApplyFunction apply) {
+  LazyTensor x = tensor_of(call, "self");
+  if (x.dtype() != results[0].dtype || x.dtype() == DType::bool_) return {};
+  for (const auto& [name, function] :
+       {std::pair("min", Function::max), std::pair("max", Function::min)})
+    if (!call[name].is_none())
+      x = apply(function, {x, number(real_of(call, name), x.dtype())}, x.dtype());
+  return {x};
+}
+
+}  // namespace
+
+void add_elementwise_rows(std::vector<Row>& rows, ApplyFunction apply,
+                          LazyTensor (*truth)(const LazyTensor& x)) {
+  using Types = std::vector<Type>;
+  rows.insert(rows.end(),
+              {{"aten::div.Tensor_mode",
+                [=](const Call& call, const Types& results) {
+                  return rounded_quotient(call, results, apply);
+                }},
+               {"aten::clamp", [=](const Call& call,
+                                   const Types& results) { return clamped(call, results, apply); }},
+               {"aten::where.self", [=](const Call& call, const Types& results) {
+                  return chosen(call, results, truth(call.tensors().at(0)), apply);
+                }}});
+  using Named = std::pair<std::string_view, Function>;
+  for (const auto& [op, function] : {Named("aten::logical_not", Function::logical_not),
+                                     Named("aten::logical_and", Function::logical_and),
+                                     Named("aten::logical_or", Function::logical_or),
+                                     Named("aten::logical_xor", Function::bitwise_xor)})
+    rows.push_back({op, [=, function = function](const Call& call, const Types&) {
+                      LazyTensors truths;
+                      for (const LazyTensor& x : call.tensors()) truths.push_back(truth(x));
+                      return LazyTensors{apply(function, truths, DType::bool_)};
+                    }});
 }
 
 void add_scalar_rows(std::vector<Row>& rows, ApplyFunction apply,

@@ -24,12 +24,9 @@ using ApplyFunction = LazyTensor (*)(Function function, const LazyTensors& argum
 // dtype. Operands of other dtypes than the result are left to definitions.
 void add_scalar_rows(std::vector<Row>& rows, ApplyFunction apply,
                      const std::set<Function>& except = {});
-// The rule of such a row for two operands.
-LazyTensors applied_to_two(const Call& call, const std::vector<Type>& results, Function function,
-                           ApplyFunction apply);
-
-// A number that takes part in promotion as its category alone, in the dtype of the tensor beside
-// it.
-LazyTensor beside(const LazyTensor& x, const LazyTensor& other);
+// Rows of div.Tensor_mode, clamp, where.self and the logical operators, whose operands have any
+// dtype. `truth`: a tensor as bool.
+void add_elementwise_rows(std::vector<Row>& rows, ApplyFunction apply,
+                          LazyTensor (*truth)(const LazyTensor& x));
 
 }  // namespace composit::interchange

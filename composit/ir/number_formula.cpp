@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "composit/ir/error.h"
-#include "composit/ir/lexer.h"
+#include "composit/ir/formula_reader.h"
 
 namespace composit {
 
@@ -111,53 +111,13 @@ void append(std::string& text, const NumberFormula& formula, int least) {
   if (bracket) text += ')';
 }
 
-class NumberReader {
+class NumberReader : public FormulaReader<NumberReader, NumberFormula> {
  public:
-  explicit NumberReader(Lexer& lexer) : lexer_(lexer) {}
-
-  NumberFormula sum() {
-    NumberFormula result = product();
-    for (;;) {
-      if (lexer_.accept("+"))
-        result = result + product();
-      else if (lexer_.accept("-"))
-        result = result - product();
-      else
-        return result;
-    }
-  }
-
- private:
-  static constexpr size_t kMaxDepth = 100;
-
-  NumberFormula product() {
-    NumberFormula result = factor();
-    for (;;) {
-      if (lexer_.accept("*"))
-        result = result * factor();
-      else if (lexer_.accept("/"))
-        result = result / factor();
-      else
-        return result;
-    }
-  }
-
-  NumberFormula factor() {
-    const size_t offset = lexer_.peek().offset;
-    if (++depth_ > kMaxDepth)
-      lexer_.fail(offset, "expected at most " + std::to_string(kMaxDepth) + " nested parentheses");
-    NumberFormula result = inner();
-    --depth_;
-    return result;
-  }
+  using FormulaReader::FormulaReader;
+  static constexpr bool kDivides = true;
 
   NumberFormula inner() {
     if (lexer_.accept("-")) return -factor();
-    if (lexer_.accept("(")) {
-      NumberFormula result = sum();
-      lexer_.expect(")");
-      return result;
-    }
     const Token token = lexer_.peek();
     if (token.kind != TokenKind::number && token.kind != TokenKind::word)
       lexer_.fail_expected("a number, its name, or a function of numbers");
@@ -169,6 +129,7 @@ class NumberReader {
     return NumberFormula::named(std::string(token.text));
   }
 
+ private:
   NumberFormula function(const Token& word) {
     NumberFormula first = sum();
     if (word.text == "pow") {
@@ -184,9 +145,6 @@ class NumberReader {
     return NumberFormula::call(is_single ? NumberKind::single : NumberKind::root,
                                {std::move(first)});
   }
-
-  Lexer& lexer_;
-  size_t depth_ = 0;
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "composit/ir/error.h"
-#include "composit/ir/lexer.h"
+#include "composit/ir/formula_reader.h"
 #include "composit/ir/print.h"
 
 namespace composit {
@@ -137,48 +137,14 @@ void append(std::string& text, const SizeFormula& formula, const Names& names, i
   if (bracket) text += ')';
 }
 
-class FormulaReader {
+class SizeReader : public FormulaReader<SizeReader, SizeFormula> {
  public:
-  FormulaReader(Lexer& lexer, const std::function<LazyTensor(std::string_view)>& find)
-      : lexer_(lexer), find_(find) {}
-
-  SizeFormula sum() {
-    SizeFormula result = product();
-    for (;;) {
-      if (lexer_.accept("+"))
-        result = result + product();
-      else if (lexer_.accept("-"))
-        result = result - product();
-      else
-        return result;
-    }
-  }
-
- private:
-  static constexpr size_t kMaxDepth = 100;
-
-  SizeFormula product() {
-    SizeFormula result = factor();
-    while (lexer_.accept("*")) result = result * factor();
-    return result;
-  }
-
-  SizeFormula factor() {
-    const size_t offset = lexer_.peek().offset;
-    if (++depth_ > kMaxDepth)
-      lexer_.fail(offset, "expected at most " + std::to_string(kMaxDepth) + " nested parentheses");
-    SizeFormula result = inner();
-    --depth_;
-    return result;
-  }
+  SizeReader(Lexer& lexer, const std::function<LazyTensor(std::string_view)>& find)
+      : FormulaReader(lexer), find_(find) {}
+  static constexpr bool kDivides = false;
 
   SizeFormula inner() {
     if (lexer_.peek().kind == TokenKind::number) return integer();
-    if (lexer_.accept("(")) {
-      SizeFormula result = sum();
-      lexer_.expect(")");
-      return result;
-    }
     if (lexer_.accept("size")) return size();
     for (const auto& [word, function] : kFunctions) {
       if (!lexer_.accept(word)) continue;
@@ -192,6 +158,7 @@ class FormulaReader {
     lexer_.fail_expected("an integer, a size or a function of sizes");
   }
 
+ private:
   int64_t integer() {
     const Token token = lexer_.take(TokenKind::number, "an integer");
     const auto value = parse_int(token.text);
@@ -216,9 +183,7 @@ class FormulaReader {
     return SizeFormula::size(tensor, static_cast<size_t>(axis));
   }
 
-  Lexer& lexer_;
   const std::function<LazyTensor(std::string_view)>& find_;
-  size_t depth_ = 0;
 };
 
 }  // namespace
@@ -309,7 +274,7 @@ std::string print(const SizeFormula& formula, const Names& names) {
 }
 
 SizeFormula read_formula(Lexer& lexer, const std::function<LazyTensor(std::string_view)>& find) {
-  return FormulaReader(lexer, find).sum();
+  return SizeReader(lexer, find).sum();
 }
 
 bool at_formula(const Lexer& lexer) {

@@ -59,4 +59,23 @@ std::vector<Expr> first_smallest(const std::vector<Expr>& left, const std::vecto
   return better(left, right, right[0] < left[0]);
 }
 
+void expect_axes(const Ints& sizes, size_t axes) {
+  if (sizes.size() != axes + 1 && sizes.size() != axes + 2)
+    throw UserError("expected an input of " + std::to_string(axes + 1) + " or " +
+                    std::to_string(axes + 2) + " axes, received sizes " + str(sizes));
+}
+
+Loops at_maxima(const In& gradient, const In& indices, const In& x, size_t axes) {
+  expect_axes(x.sizes(), axes);
+  if (gradient.sizes() != indices.sizes())
+    throw UserError("expected a gradient per index, received sizes " + str(gradient.sizes()) +
+                    " and " + str(indices.sizes()));
+  const Ints sizes = x.sizes(), last(sizes.end() - static_cast<int64_t>(axes), sizes.end());
+  Nest nest;
+  const Index at = nest.parallel(gradient.sizes());
+  const Index lead(at.begin(), at.end() - static_cast<int64_t>(axes));
+  return nest.store(sizes, joined(lead, unflattened(indices(at), last)), gradient(at), true)
+      .loops();
+}
+
 }  // namespace composit

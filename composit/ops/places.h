@@ -19,6 +19,12 @@ Index joined(Index front, const Index& back);
 Expr flattened(const Index& at, const Ints& sizes);
 Index unflattened(Expr flat, const Ints& sizes);
 
+// UserError unless there are this many axes behind the channels, or behind samples and channels.
+void expect_axes(const Ints& sizes, size_t axes);
+// The gradient of x from that of a maximum over its last `axes`: each number goes to the place that
+// `indices` names.
+Loops at_maxima(const In& gradient, const In& indices, const In& x, size_t axes);
+
 // Combines accumulators of a value and its place, -1: none yet. The first of equal values wins, and
 // NaN before everything, as in torch.
 std::vector<Expr> first_largest(const std::vector<Expr>& left, const std::vector<Expr>& right);

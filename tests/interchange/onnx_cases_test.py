@@ -35,19 +35,18 @@ class OnnxCasesTest(unittest.TestCase):
     def agrees(self, model, family, inputs, further=(), which=("onnxruntime",)):
         """At `further` inputs some guard does not hold."""
         state = copy.deepcopy(model.state_dict())
-        calls = [((x,), {}) for x in [*inputs, *further]]
-        for engine, results in engines.run_family(family, calls, list(which)).items():
-            for number, ((arguments, _), received) in enumerate(zip(calls, results)):
-                guards = [bool(value) for name, value in received.items() if name.startswith("guard_")]
-                with self.subTest(engine=engine, call=number):
-                    self.assertEqual(all(guards), number < len(inputs))
-                    if number >= len(inputs):
-                        continue
-                    model.load_state_dict(state)  # each call of a model is the first
-                    expected = leaves(model(*arguments))
-                    self.assertLessEqual(engines.times_off(received, expected), CLOSE[engine])
-                    for name, buffer in model.named_buffers():
-                        self.assertEqual(received[name + ".written"], buffer.numpy())
+
+        def check(engine, number, arguments, received, guards):
+            self.assertEqual(all(guards), number < len(inputs))
+            if number >= len(inputs):
+                return
+            model.load_state_dict(state)  # each call of a model is the first
+            expected = leaves(model(*arguments))
+            self.assertLessEqual(engines.times_off(received, expected), CLOSE[engine])
+            for name, buffer in model.named_buffers():
+                self.assertEqual(received[name + ".written"], buffer.numpy())
+
+        engines.check_family(self, family, [((x,), {}) for x in [*inputs, *further]], which, check)
         model.load_state_dict(state)
 
     def test_a_value_chooses(self):

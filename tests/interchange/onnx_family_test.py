@@ -118,15 +118,15 @@ class OnnxFamilyTest(unittest.TestCase):
         model either refuses or computes what torch does."""
         program = program.eval()
         family = family_of(program, make, shown, names)
+
+        def check(engine, number, arguments, received, guards):
+            times = engines.times_off(received, leaves(program(*arguments)))
+            self.assertLessEqual(times, CLOSE[engine])
+            self.assertEqual(all(guards), number <= len(others))
+            self.assertTrue(guards)
+
         calls = [(make(*sizes), {}) for sizes in [shown[0], *others, *further]]
-        for engine, results in engines.run_family(family, calls, list(which)).items():
-            for number, ((arguments, _), received) in enumerate(zip(calls, results)):
-                with self.subTest(engine=engine, call=number):
-                    times = engines.times_off(received, leaves(program(*arguments)))
-                    self.assertLessEqual(times, CLOSE[engine])
-                    guards = [bool(v) for name, v in received.items() if name.startswith("guard_")]
-                    self.assertEqual(all(guards), number <= len(others))
-                    self.assertTrue(guards)
+        engines.check_family(self, family, calls, which, check)
         return family
 
     def test_layers_and_a_batch(self):

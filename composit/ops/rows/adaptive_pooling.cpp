@@ -13,9 +13,7 @@ struct Adaptive {
   Ints lead, in, out;
 
   Adaptive(const Ints& sizes, size_t axes, const Ints& output) {
-    if (sizes.size() != axes + 1 && sizes.size() != axes + 2)
-      throw UserError("expected an input of " + std::to_string(axes + 1) + " or " +
-                      std::to_string(axes + 2) + " axes, received sizes " + str(sizes));
+    expect_axes(sizes, axes);
     out = output.size() == 1 ? Ints(axes, output[0]) : output;
     if (out.size() != axes || *std::min_element(out.begin(), out.end()) < 0)
       throw UserError("expected " + std::to_string(axes) +
@@ -167,16 +165,7 @@ void add_maximum(OperationTable& rows, std::string_view schema, std::string_view
             .bad = bad});
   rows.add({.schema = backward,
             .kind = OpKind::reduction,
-            .loops =
-                [](In g, In x, In indices) {
-                  const Ints sizes = x.sizes();
-                  Nest nest;
-                  const Index at = nest.parallel(g.sizes());
-                  const Index lead(at.begin(), at.end() - int64_t{kAxes});
-                  const Index last =
-                      unflattened(indices(at), {sizes.end() - int64_t{kAxes}, sizes.end()});
-                  return nest.store(sizes, joined(lead, last), g(at), true).loops();
-                },
+            .loops = [](In g, In x, In indices) { return at_maxima(g, indices, x, kAxes); },
             .samples = backward_samples});
 }
 

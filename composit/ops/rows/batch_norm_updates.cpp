@@ -42,28 +42,22 @@ void add_batch_norm_updates_rows(OperationTable& rows) {
                        "f32[3] f32[3] f32[3] f32[3]=0.5..2 False 0.1 1e-05",
             .bad = "f32[3] None None f32[3] f32[3] True 0.1 1e-05: 2 axes",
             .nondifferentiable = kFixed});
-  rows.add({.schema = "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, "
-                      "Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) "
-                      "-> (Tensor, Tensor, Tensor, Tensor)",
-            .kind = OpKind::normalisation,
-            .decompose =
-                [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
-                   double momentum, double eps) {
-                  return updating_with_reserve(x, weight, bias, mean, var, momentum, eps);
-                },
-            .samples = "f32[4,3,2] f32[3] f32[3] f32[3] f32[3]=0.5..2 0.1 1e-05",
-            .nondifferentiable = kFixed});
-  rows.add({.schema = "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, "
-                      "Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, "
-                      "float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, "
-                      "Tensor running_var_out)",
-            .decompose =
-                [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
-                   double momentum, double eps) {
-                  return updating_with_reserve(x, weight, bias, mean, var, momentum, eps);
-                },
-            .samples = "f32[4,3,2] f32[3] f32[3] f32[3] f32[3]=0.5..2 0.1 1e-05",
-            .nondifferentiable = kFixed});
+  for (const std::string_view schema :
+       {"aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) "
+        "running_mean, Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, "
+        "Tensor, Tensor)",
+        "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, "
+        "Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, "
+        "Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"})
+    rows.add({.schema = schema,
+              .kind = OpKind::normalisation,
+              .decompose =
+                  [](LazyTensor x, Optional weight, Optional bias, LazyTensor mean, LazyTensor var,
+                     double momentum, double eps) {
+                    return updating_with_reserve(x, weight, bias, mean, var, momentum, eps);
+                  },
+              .samples = "f32[4,3,2] f32[3] f32[3] f32[3] f32[3]=0.5..2 0.1 1e-05",
+              .nondifferentiable = kFixed});
 }
 
 }  // namespace composit

@@ -70,53 +70,57 @@ static LazyTensor huber(const LazyTensor& d, double width) {
   return where(distance <= width, square(d) * 0.5, (distance - 0.5 * width) * width);
 }
 
+// The slope of each.
+static LazyTensor smooth_l1_back(const LazyTensor& d, double width) {
+  return width == 0 ? sign(d) : clamp(d / width, -1, 1);
+}
+static LazyTensor huber_back(const LazyTensor& d, double width) { return clamp(d, -width, width); }
+
+using RobustLoss = LazyTensor (*)(const LazyTensor& difference, double width);
+
+template <RobustLoss kLoss, RobustLoss kSlope>
+static void add_robust_loss(OperationTable& rows, std::string_view schema,
+                            std::string_view backward, std::string_view samples,
+                            std::string_view bad) {
+  static const std::string backward_name(backward.substr(0, backward.find('(')));
+  rows.add({.schema = schema,
+            .decompose =
+                [](LazyTensor x, LazyTensor target, int64_t reduction, double width) {
+                  return LazyTensors{reduced(kLoss(x - target, width), reduction)};
+                },
+            .vjp =
+                [](Vjp v, LazyTensor x, LazyTensor target, int64_t reduction, double width) {
+                  return opposite(
+                      v, x, target,
+                      apply_one(backward_name, {v.cotangents[0], x, target, reduction, width}));
+                },
+            .samples = samples,
+            .bad = bad});
+  rows.add({.schema = backward,
+            .decompose =
+                [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction, double width) {
+                  const LazyTensor d = x - target;
+                  return LazyTensors{kSlope(d, width) * spread(g, d, reduction)};
+                },
+            .samples = "f32[] f32[2,3] f32[2,3] 1 0.4 | f32[2,3] f32[2,3] f32[2,3] 0 1.0"});
+}
+
 static void add_robust_losses(OperationTable& rows) {
-  rows.add({.schema = "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float "
-                      "beta=1.) -> Tensor",
-            .decompose =
-                [](LazyTensor x, LazyTensor target, int64_t reduction, double beta) {
-                  return LazyTensors{reduced(smooth_l1(x - target, beta), reduction)};
-                },
-            .vjp =
-                [](Vjp v, LazyTensor x, LazyTensor target, int64_t reduction, double beta) {
-                  return opposite(v, x, target,
-                                  apply_one("aten::smooth_l1_loss_backward",
-                                            {v.cotangents[0], x, target, reduction, beta}));
-                },
-            .samples = "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 0.4 | f32[2,3] f32[2,3] 2 2.5 | "
-                       "f32[2,3] f32[2,3] 1 0",
-            .bad = "f32[2] f32[2] 1 -1.0: at least 0"});
-  rows.add({.schema = "aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor "
-                      "target, int reduction, float beta) -> Tensor",
-            .decompose =
-                [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction, double beta) {
-                  const LazyTensor d = x - target;
-                  const LazyTensor slope = beta == 0 ? sign(d) : clamp(d / beta, -1, 1);
-                  return LazyTensors{slope * spread(g, d, reduction)};
-                },
-            .samples = "f32[] f32[2,3] f32[2,3] 1 0.4 | f32[2,3] f32[2,3] f32[2,3] 0 1.0"});
-  rows.add({.schema = "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float "
-                      "delta=1.) -> Tensor",
-            .decompose =
-                [](LazyTensor x, LazyTensor target, int64_t reduction, double delta) {
-                  return LazyTensors{reduced(huber(x - target, delta), reduction)};
-                },
-            .vjp =
-                [](Vjp v, LazyTensor x, LazyTensor target, int64_t reduction, double delta) {
-                  return opposite(v, x, target,
-                                  apply_one("aten::huber_loss_backward",
-                                            {v.cotangents[0], x, target, reduction, delta}));
-                },
-            .samples = "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 0.4 | f32[2,3] f32[2,3] 2 2.5",
-            .bad = "f32[2] f32[2] 1 0: above 0"});
-  rows.add({.schema = "aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, "
-                      "int reduction, float delta) -> Tensor",
-            .decompose =
-                [](LazyTensor g, LazyTensor x, LazyTensor target, int64_t reduction, double delta) {
-                  const LazyTensor d = x - target;
-                  return LazyTensors{clamp(d, -delta, delta) * spread(g, d, reduction)};
-                },
-            .samples = "f32[] f32[2,3] f32[2,3] 1 0.4 | f32[2,3] f32[2,3] f32[2,3] 0 1.0"});
+  add_robust_loss<smooth_l1, smooth_l1_back>(
+      rows,
+      "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor",
+      "aten::smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int "
+      "reduction, float beta) -> Tensor",
+      "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 0.4 | f32[2,3] f32[2,3] 2 2.5 | f32[2,3] f32[2,3] 1 "
+      "0",
+      "f32[2] f32[2] 1 -1.0: at least 0");
+  add_robust_loss<huber, huber_back>(
+      rows,
+      "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor",
+      "aten::huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, "
+      "float delta) -> Tensor",
+      "f32[2,3] f32[2,3] | f32[2,3] f32[2,3] 0 0.4 | f32[2,3] f32[2,3] 2 2.5",
+      "f32[2] f32[2] 1 0: above 0");
 }
 
 // ---- probabilities ------------------------------------------------------------------------------

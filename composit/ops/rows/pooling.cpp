@@ -15,12 +15,6 @@ Ints per_axis(const Ints& values, size_t axes, const char* what) {
                   ", received " + str(values));
 }
 
-void expect_axes(const Ints& sizes, size_t axes) {
-  if (sizes.size() != axes + 1 && sizes.size() != axes + 2)
-    throw UserError("expected an input of " + std::to_string(axes + 1) + " or " +
-                    std::to_string(axes + 2) + " axes, received sizes " + str(sizes));
-}
-
 // A window that moves over the last axes.
 struct Window {
   Ints lead, in,
@@ -92,20 +86,6 @@ Loops max_pool(const In& x, const Window& w) {
   return nest.store(best[0]).store(best[1]).loops();
 }
 
-// The gradient of each window goes to the place that `indices` names.
-Loops max_pool_back(const In& gradient, const In& indices, const In& x, size_t axes) {
-  expect_axes(x.sizes(), axes);
-  if (gradient.sizes() != indices.sizes())
-    throw UserError("expected a gradient per index, received sizes " + str(gradient.sizes()) +
-                    " and " + str(indices.sizes()));
-  const Ints sizes = x.sizes(), last(sizes.end() - static_cast<int64_t>(axes), sizes.end());
-  Nest nest;
-  const Index at = nest.parallel(gradient.sizes());
-  const Index lead(at.begin(), at.end() - static_cast<int64_t>(axes));
-  return nest.store(sizes, joined(lead, unflattened(indices(at), last)), gradient(at), true)
-      .loops();
-}
-
 template <size_t kAxes>
 void add_max_pool(OperationTable& rows, std::string_view schema, std::string_view backward,
                   std::string_view samples, std::string_view backward_samples,
@@ -130,8 +110,23 @@ void add_max_pool(OperationTable& rows, std::string_view schema, std::string_vie
   rows.add({.schema = backward,
             .kind = OpKind::reduction,
             .loops = [](In gradient, In x, Ints, Ints, Ints, Ints, bool,
-                        In indices) { return max_pool_back(gradient, indices, x, kAxes); },
+                        In indices) { return at_maxima(gradient, indices, x, kAxes); },
             .samples = backward_samples});
+}
+
+// The pool without its places.
+template <size_t kAxes>
+void add_max_pool_values(OperationTable& rows, std::string_view schema, std::string_view samples) {
+  rows.add(
+      {.schema = schema,
+       .kind = OpKind::reduction,
+       .decompose =
+           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
+             static const std::string both =
+                 "aten::max_pool" + std::to_string(kAxes) + "d_with_indices";
+             return LazyTensors{apply(both, {x, kernel, stride, padding, dilation, ceil_mode})[0]};
+           },
+       .samples = samples});
 }
 
 void add_max_pools(OperationTable& rows) {
@@ -154,26 +149,16 @@ void add_max_pools(OperationTable& rows) {
       "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
       "f32[1,2,4,4,5] 2 | f32[2,3,3,3] [2,3,2] 1 1 | f32[1,1,3,5,4] 2 2 0 1 True",
       "f32[1,2,2,2,2] f32[1,2,4,4,4] 2 2 0 1 False i64[1,2,2,2,2]<64", "f32[2,2,2] 2: 4 or 5 axes");
-  rows.add(
-      {.schema = "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
-                 "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-       .kind = OpKind::reduction,
-       .decompose =
-           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
-             return LazyTensors{apply("aten::max_pool2d_with_indices",
-                                      {x, kernel, stride, padding, dilation, ceil_mode})[0]};
-           },
-       .samples = "f32[2,3,6,5] [2,2] | f32[3,7,7] 3 2 1"});
-  rows.add(
-      {.schema = "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
-                 "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
-       .kind = OpKind::reduction,
-       .decompose =
-           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
-             return LazyTensors{apply("aten::max_pool3d_with_indices",
-                                      {x, kernel, stride, padding, dilation, ceil_mode})[0]};
-           },
-       .samples = "f32[1,2,4,4,5] 2"});
+  add_max_pool_values<2>(
+      rows,
+      "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
+      "int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+      "f32[2,3,6,5] [2,2] | f32[3,7,7] 3 2 1");
+  add_max_pool_values<3>(
+      rows,
+      "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
+      "int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+      "f32[1,2,4,4,5] 2");
 }
 
 // Along one axis: as torch does, an image of height 1.
@@ -194,16 +179,11 @@ void add_max_pool1d(OperationTable& rows) {
            },
        .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1 | f32[1,1,8] 2 2 0 2 True",
        .bad = "f32[2] 2: 2 or 3 axes"});
-  rows.add(
-      {.schema = "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
-                 "padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
-       .kind = OpKind::reduction,
-       .decompose =
-           [](LazyTensor x, Ints kernel, Ints stride, Ints padding, Ints dilation, bool ceil_mode) {
-             return LazyTensors{apply("aten::max_pool1d_with_indices",
-                                      {x, kernel, stride, padding, dilation, ceil_mode})[0]};
-           },
-       .samples = "f32[2,3,6] 2 | f32[3,7] 3 2 1"});
+  add_max_pool_values<1>(
+      rows,
+      "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], "
+      "int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
+      "f32[2,3,6] 2 | f32[3,7] 3 2 1");
 }
 
 // ---- mean ---------------------------------------------------------------------------------------

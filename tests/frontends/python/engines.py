@@ -42,6 +42,16 @@ def run_family(family, calls, engines, **options):
                 for engine in engines}
 
 
+def check_family(test, family, calls, engines, check):
+    """Runs calls of the family's model, and `check`, with engine, number, arguments, results by name, and guards, for
+    each of them: a subtest."""
+    for engine, results in run_family(family, calls, list(engines)).items():
+        for number, ((arguments, _), received) in enumerate(zip(calls, results)):
+            guards = [bool(value) for name, value in received.items() if name.startswith("guard_")]
+            with test.subTest(engine=engine, call=number):
+                check(engine, number, arguments, received, guards)
+
+
 def run_file(file, engines):
     """By engine, what a model that was written, beside its inputs, gives by name."""
     _run([PYTHON, _ROOT / "tests/interchange/run_onnx.py", file.parent, *engines])

@@ -3,19 +3,12 @@
 namespace composit::onnx {
 namespace {
 
-// One number stands for all axes.
-std::vector<int64_t> list_of(const Call& call, std::string_view name, size_t axes) {
-  std::vector<int64_t> values = ints_of(call, name);
-  if (values.size() == 1) values.resize(axes, values[0]);
-  return values;
-}
-
 LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
   const LazyTensor &x = tensor_of(call, "input"), &weight = tensor_of(call, "weight");
   if (x.rank() != weight.rank() || !is_floating_point(x.dtype())) return {};  // without a batch
   const bool transposed = bool_of(call, "transposed");
   const auto list = [&](std::string_view name) {
-    return list_of(call, name, x.sizes().size() - 2);
+    return ints_of(call, name, x.sizes().size() - 2);
   };
   if (transposed) {  // onnxruntime takes less padding behind than a step only
     const std::vector<int64_t> more = list("output_padding"), stride = list("stride");

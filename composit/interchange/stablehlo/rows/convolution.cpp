@@ -6,13 +6,6 @@
 namespace composit::stablehlo {
 namespace {
 
-// One number stands for all axes.
-std::vector<int64_t> list_of(const Call& call, std::string_view name, size_t axes) {
-  std::vector<int64_t> values = ints_of(call, name);
-  if (values.size() == 1) values.resize(axes, values[0]);
-  return values;
-}
-
 // Of a transposed convolution, [in, out / groups, …]: the inputs of one group, all outputs.
 LazyTensor grouped(const LazyTensor& weight, int64_t groups) {
   if (groups == 1) return weight;
@@ -42,9 +35,9 @@ LazyTensors convolution(const Call& call, const std::vector<Type>& results) {
   if (x.rank() != weight.rank() || is_complex(x.dtype())) return {};  // without a batch
   const bool transposed = bool_of(call, "transposed");
   const size_t axes = x.sizes().size() - 2;
-  const auto stride = list_of(call, "stride", axes), padding = list_of(call, "padding", axes);
-  const auto dilation = list_of(call, "dilation", axes);
-  const auto extra = list_of(call, "output_padding", axes);
+  const auto stride = ints_of(call, "stride", axes), padding = ints_of(call, "padding", axes);
+  const auto dilation = ints_of(call, "dilation", axes);
+  const auto extra = ints_of(call, "output_padding", axes);
   const int64_t groups = int_of(call, "groups");
   const std::vector<int64_t> ones(axes, 1), zeros(axes, 0);
   std::vector<int64_t> low = padding, high = padding;
