@@ -5,10 +5,11 @@
 The same models, turns and errors as `./dev bench mosaic` (benchmarks/mosaic.py). With --format bf16, which is the
 default, products are in bfloat16: ours by the option `products`, OpenVINO by its hint of the precision, torch.compile
 under autocast. Of convolutional networks, what lies in memory between kernels is bfloat16 in ours, too (the option
-`values`), as in OpenVINO's; layers of tokens add up too many small differences for that. With --format int8, weights and what they are multiplied with are int8, calibrated with the example:
-ours by `flashlight quantize` (mosaic_by_token: with a scale for each row), OpenVINO's by nncf (openvino_bf16: with the
-rest in bfloat16), onnxruntime's by its own tools. mosaic_float32 is ours in float32. Errors are those of the format,
-too: results are compared with float64's of the model as it was.
+`values`), as in OpenVINO's; layers of tokens add up too many small differences for that. With --format int8, weights
+and what they are multiplied with are int8, calibrated with the example: ours by `flashlight quantize`
+(mosaic_by_token: with a scale for each row), OpenVINO's by nncf (openvino_bf16: with the rest in bfloat16),
+onnxruntime's by its own tools. mosaic_float32 is ours in float32. Errors are those of the format, too: results are
+compared with float64's of the model as it was.
 A line per requirement: ours by the fastest of the others, and by our own float32.
 The case bert_autocast_step of bf16, a training step, is benchmarks/autocast.py: with `--only bert_autocast_step` its
 options are those of that.

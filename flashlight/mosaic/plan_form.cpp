@@ -118,8 +118,7 @@ class Former {
     program = checked("split_phases", with_sides(split_phases(with_sides(std::move(program)))));
     program = checked("split_axes", with_sides(split_axes(std::move(program))));
     const IsFrozen unordered = is_frozen_in(program);
-    program =
-        checked("order_weights", with_sides(order_weights(std::move(program), unordered)));
+    program = checked("order_weights", with_sides(order_weights(std::move(program), unordered)));
     const IsFrozen is_frozen = is_frozen_in(program);
     CopiedWindows windows = copy_windows(std::move(program), is_frozen);
     program = checked("copy_windows", with_sides(std::move(windows.program)));
