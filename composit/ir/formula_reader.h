@@ -1,8 +1,5 @@
 // Sums and products of a formula as text, for the files of this folder.
-//
-//   class SizeReader : public FormulaReader<SizeReader, SizeFormula> { … };
-//   SizeFormula formula = SizeReader(lexer).sum();
-//
+// FormulaReader<SizeReader, SizeFormula> is the base of SizeReader, whose sum() reads a whole text.
 // The derived class has `inner`, which reads what is neither, and `kDivides`: whether there is "/".
 #pragma once
 
