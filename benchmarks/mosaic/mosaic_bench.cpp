@@ -1,15 +1,14 @@
 // The mosaic backend, as `./dev bench mosaic` measures it.
 //
-//   bench_mosaic --serve CAPTURE THREADS [PRODUCTS [VALUES]]    compiles a saved capture with these
-//                                                               options, does as serve.h says
-//   bench_mosaic --kernels CAPTURE THREADS [PRODUCTS [VALUES]]  the time of each kernel, and what
-//   the
-//                                                               machine can do
-//   bench_mosaic --machine THREADS                              an answer for each line: what the
-//                                                               machine can do now
-//   bench_mosaic --memory CAPTURE                               bytes of a model that was compiled
-//                                                               and called, when its capture is
-//                                                               released
+//   bench_mosaic --serve CAPTURE THREADS [PRODUCTS [VALUES]]
+//   bench_mosaic --kernels CAPTURE THREADS [PRODUCTS [VALUES]]
+//   bench_mosaic --machine THREADS
+//   bench_mosaic --memory CAPTURE
+//
+// --serve compiles a saved capture with these options, and does as serve.h says. --kernels prints
+// the time of each kernel, and what the machine can do. --machine answers each line of its input by
+// what the machine can do now. --memory prints the bytes that a model takes which was compiled and
+// called, when its capture is released.
 #include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -215,21 +215,17 @@ void Backend::write_program(const SavedCapture& capture, const std::string& fold
                             const CompileOptions& options) const {
   write_folder(capture, folder, completed(*this, options, Option::Use::programs));
 }
-void Backend::write_program(const SavedCapture& capture, const std::vector<SizedGraph>& shown,
-                            const std::vector<SizeRange>& ranges, const std::string& folder,
-                            const CompileOptions& options) const {
-  write_sized_folder(capture, shown, ranges, folder,
-                     completed(*this, options, Option::Use::programs));
+void Backend::write_program(const SavedCapture& capture, const SizedGraphs& graphs,
+                            const std::string& folder, const CompileOptions& options) const {
+  write_sized_folder(capture, graphs, folder, completed(*this, options, Option::Use::programs));
 }
-void Backend::write_sized_folder(const SavedCapture& /*capture*/,
-                                 const std::vector<SizedGraph>& /*shown*/,
-                                 const std::vector<SizeRange>& /*ranges*/,
+void Backend::write_sized_folder(const SavedCapture& /*capture*/, const SizedGraphs& /*graphs*/,
                                  const std::string& /*folder*/,
                                  const CompileOptions& /*options*/) const {
   throw UserError(
       "[" + name() +
       "] expected a capture of one size, received a family: `flashlight bind` gives its "
-      "capture at sizes, and --backend cpp writes programs for all of them");
+      "capture at sizes, and the backends cpp and mosaic write programs for all of them");
 }
 
 std::string Backend::write(const Graph& graph, const CompileOptions& options) const {

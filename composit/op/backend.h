@@ -129,6 +129,14 @@ struct SizeRange {
   int64_t step = 1;   // between two numbers, from the least one on
 };
 
+// A program for all sizes in ranges.
+struct SizedGraphs {
+  std::vector<SizedGraph> shown;  // at some sizes, by size, ascending
+  std::vector<SizeRange> ranges;
+  // The graph at any sizes in the ranges. UserError where the program refuses them.
+  std::function<Graph(const std::map<std::string, int64_t>&)> at;
+};
+
 // Code of one program at many sizes, which share what they can: their text, what they prepare.
 class SizedCode {
  public:
@@ -201,12 +209,10 @@ class Backend {
   // A folder to build and ship. UserError where the backend writes none.
   void write_program(const SavedCapture& capture, const std::string& folder,
                      const CompileOptions& options = {}) const;
-  // The same for all sizes in these ranges. `capture` is the program at an example's sizes, with
-  // its weights; `shown` are its graphs at some, by size, ascending. UserError where the backend
-  // writes none, or has no text for one of the graphs.
-  void write_program(const SavedCapture& capture, const std::vector<SizedGraph>& shown,
-                     const std::vector<SizeRange>& ranges, const std::string& folder,
-                     const CompileOptions& options = {}) const;
+  // The same for all sizes in ranges. `capture` is the program at an example's sizes, with its
+  // weights. UserError where the backend writes none, or has no text for one of the graphs.
+  void write_program(const SavedCapture& capture, const SizedGraphs& graphs,
+                     const std::string& folder, const CompileOptions& options = {}) const;
   // True if the backend has code for an operation, for at least some types. False by default.
   virtual bool has_code(const Operation& operation) const;
   // The options for code of a derivative of the graph that these are for. By default without those
@@ -224,9 +230,8 @@ class Backend {
                                                  const CompileOptions& options) const;
   virtual void write_folder(const SavedCapture& capture, const std::string& folder,
                             const CompileOptions& options) const;
-  virtual void write_sized_folder(const SavedCapture& capture, const std::vector<SizedGraph>& shown,
-                                  const std::vector<SizeRange>& ranges, const std::string& folder,
-                                  const CompileOptions& options) const;
+  virtual void write_sized_folder(const SavedCapture& capture, const SizedGraphs& graphs,
+                                  const std::string& folder, const CompileOptions& options) const;
 };
 
 }  // namespace composit

@@ -225,10 +225,9 @@ class CppBackend : public package::GeneratingBackend {
     cpp::write_program(capture, folder, lowering_of(capture.graph, options));
   }
   void write_sized_folder(const composit::SavedCapture& capture,
-                          const std::vector<composit::SizedGraph>& shown,
-                          const std::vector<composit::SizeRange>& ranges, const std::string& folder,
+                          const composit::SizedGraphs& graphs, const std::string& folder,
                           const CompileOptions& options) const override {
-    cpp::write_program(capture, shown, ranges, folder, lowering_of(capture.graph, options));
+    cpp::write_program(capture, graphs, folder, lowering_of(capture.graph, options));
   }
 };
 
@@ -293,13 +292,11 @@ std::vector<composit::SizeRange> ranges_of(const Source& source,
 
 }  // namespace
 
-void write_program(const composit::SavedCapture& capture,
-                   const std::vector<composit::SizedGraph>& shown,
-                   const std::vector<composit::SizeRange>& ranges,
+void write_program(const composit::SavedCapture& capture, const composit::SizedGraphs& graphs,
                    const std::filesystem::path& folder, const LowerOptions& options) {
   package::check_program(capture, folder);
-  const SizedProgram program(shown, options, {.loop_bodies = false});
-  for (const composit::SizedGraph& one : shown)
+  const SizedProgram program(graphs.shown, options, {.loop_bodies = false});
+  for (const composit::SizedGraph& one : graphs.shown)
     if (!program.sizes_of(one.graph))
       throw composit::UserError(
           "[cpp] expected loops of one form at all sizes, received others at " + sizes_text(one) +
@@ -311,7 +308,7 @@ void write_program(const composit::SavedCapture& capture,
                           .declaration = source.declaration,
                           .functions = source.functions,
                           .flags = package::default_flags(),
-                          .sizes = ranges_of(source, ranges),
+                          .sizes = ranges_of(source, graphs.ranges),
                           .passed_sizes = source.passed_sizes,
                           .inputs = source.inputs,
                           .results = source.results,

@@ -46,11 +46,9 @@ Source source_of(const composit::Graph& graph, const LowerOptions& options = {},
 void write_program(const composit::SavedCapture& capture, const std::filesystem::path& folder,
                    const LowerOptions& options);
 
-// The same for all sizes in these ranges: `capture` is the program at an example's sizes, `shown`
-// are its graphs at some, by size, ascending. UserError also where these have no text in common.
-void write_program(const composit::SavedCapture& capture,
-                   const std::vector<composit::SizedGraph>& shown,
-                   const std::vector<composit::SizeRange>& ranges,
+// The same for all sizes in ranges: `capture` is the program at an example's sizes. UserError also
+// where the graphs that are shown have no text in common.
+void write_program(const composit::SavedCapture& capture, const composit::SizedGraphs& graphs,
                    const std::filesystem::path& folder, const LowerOptions& options);
 
 }  // namespace flashlight::cpp

@@ -87,13 +87,22 @@ class MosaicBackend : public package::GeneratingBackend {
   }
   void write_folder(const composit::SavedCapture& capture, const std::string& folder,
                     const CompileOptions& options) const override {
+    mosaic::write_program(capture, folder, program_options(options));
+  }
+  void write_sized_folder(const composit::SavedCapture& capture,
+                          const composit::SizedGraphs& graphs, const std::string& folder,
+                          const CompileOptions& options) const override {
+    mosaic::write_program(capture, graphs, folder, program_options(options));
+  }
+
+ private:
+  static ProgramOptions program_options(const CompileOptions& options) {
     const Mosaic chosen = typed(options);
     PlanOptions planning = planning_of(chosen, options);
     planning.freeze = true;
-    mosaic::write_program(capture, folder,
-                          {.plan = std::move(planning),
-                           .threads = static_cast<int>(chosen.threads),
-                           .march = chosen.march});
+    return {.plan = std::move(planning),
+            .threads = static_cast<int>(chosen.threads),
+            .march = chosen.march};
   }
 };
 

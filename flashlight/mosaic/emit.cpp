@@ -376,14 +376,17 @@ std::vector<toolchain::SourceFile> tile_files(const Units& units) {
 }
 
 std::vector<std::string> units_of(const std::vector<std::string>& definitions,
-                                  const std::vector<std::string>& headers) {
+                                  const std::vector<std::string>& headers,
+                                  const std::string& space) {
   size_t size = 0;
   for (const std::string& one : definitions) size += one.size();
   const size_t count = std::clamp<size_t>(size / kUnitSize, 1, kMostUnits);
-  std::vector<std::string> units(count, includes_of(headers));
+  std::vector<std::string> units(count,
+                                 space.empty() ? includes_of(headers) : opening_of(headers, space));
   const std::vector<size_t> numbers =
       grouped(definitions.size(), count, [&](size_t i) { return definitions[i].size(); });
   for (size_t i = 0; i < definitions.size(); ++i) units[numbers[i]] += definitions[i];
+  for (std::string& unit : units) unit += space.empty() ? "" : closing_of(space);
   return units;
 }
 

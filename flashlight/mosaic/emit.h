@@ -71,9 +71,10 @@ std::string declarations_of(const std::vector<EmittedKernel>& kernels);
 // By dtype, a unit with tiles, and one with what is built on them: attention, other algorithms for
 // products.
 std::vector<toolchain::SourceFile> tile_files(const Units& units);
-// Definitions that stand alone as translation units, each with its headers.
+// Definitions that stand alone as translation units, each with its headers, in a namespace.
 std::vector<std::string> units_of(const std::vector<std::string>& definitions,
-                                  const std::vector<std::string>& headers);
+                                  const std::vector<std::string>& headers,
+                                  const std::string& space = "");
 inline constexpr const char* kTilesElsewhere = "#define FLASHLIGHT_TILES_ELSEWHERE\n";
 
 }  // namespace flashlight::mosaic

@@ -7,20 +7,20 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/hash.h"
+#include "flashlight/mosaic/machine.h"
 #include "flashlight/mosaic/mosaic_code.h"
 #include "flashlight/mosaic/prepare.h"
 #include "flashlight/package/program_folder.h"
 #include "flashlight/package/shipped.h"
+#include "flashlight/package/weights.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
-#include "flashlight/toolchain/isa.h"
 
 namespace flashlight::mosaic {
 namespace {
 
 using composit::Array;
 using composit::SavedCapture;
-using composit::UserError;
 using text::Code;
 using text::statement;
 
@@ -32,52 +32,6 @@ Plan without_run(Plan plan) {
 Plan without_prepare(Plan plan) {
   plan.prepare.clear();
   return plan;
-}
-
-// By input of the graph.
-std::vector<Array> weights_of(const SavedCapture& capture) {
-  std::vector<Array> weights;
-  for (const composit::LazyTensor& input : capture.graph.inputs())
-    weights.push_back(composit::input_kind(*input.node) == composit::InputKind::user_input
-                          ? Array()
-                          : package::weight_of(capture, input));
-  return weights;
-}
-
-int widest_vector() {
-  const std::string isa = toolchain::host_isa();
-  return isa == "avx512f" ? 64 : isa.starts_with("avx") ? 32 : 16;
-}
-
-// What code for a processor is made of.
-struct Machine {
-  int vector_bytes = 0;
-  bool has_matrix_unit = false;
-};
-Machine machine_of(const std::string& march) {
-  constexpr const char* kText = R"(#include "{}"
-extern "C" int vector_bytes() {{ return fl::detail::kVectorBytes; }}
-extern "C" int has_matrix_unit() {{
-#if defined(__AMX_TILE__) && defined(__AMX_BF16__) && defined(__AMX_INT8__)
-  return 1;
-#else
-  return 0;
-#endif
-}}
-)";
-  const toolchain::Sources sources = {
-      .units = {{"machine.cpp", fmt::format(kText, package::kRuntimeName)}},
-      .headers = {package::shipped_file(package::kRuntimeName)}};
-  toolchain::CompileOptions options = {.flags = default_flags()};
-  options.flags.push_back("-march=" + march);
-  const toolchain::Library library = toolchain::Library::load(sources, options);
-  const int bytes = library.symbol<int()>("vector_bytes")();
-  if (bytes > widest_vector())
-    throw UserError(
-        fmt::format("-march={} has vectors of {} bytes; weights are prepared for them "
-                    "where the processor has them, and this one has {}",
-                    march, bytes, widest_vector()));
-  return {bytes, library.symbol<int()>("has_matrix_unit")() == 1};
 }
 
 // Packed weights, and what says how they lie.
@@ -301,7 +255,7 @@ void write_program(const SavedCapture& capture, const std::filesystem::path& fol
                    const ProgramOptions& options) {
   // Everything that can be refused is refused before anything is computed.
   package::check_program(capture, folder);
-  const std::vector<Array> weights = weights_of(capture);
+  const std::vector<Array> weights = package::weights_of(capture);
   PlanOptions planning = options.plan;
   planning.update_inputs = true;
   planning.update_weights = false;  // the file of weights is mapped, and only read

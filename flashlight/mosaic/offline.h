@@ -13,6 +13,7 @@
 #include <string>
 
 #include "composit/io/saved_capture.h"
+#include "composit/op/backend.h"
 #include "flashlight/mosaic/plan.h"
 
 namespace flashlight::mosaic {
@@ -28,5 +29,13 @@ struct ProgramOptions {
 // UserError as package::write_program, and for operations there is no code for.
 void write_program(const composit::SavedCapture& capture, const std::filesystem::path& folder,
                    const ProgramOptions& options);
+
+// The same for all sizes in ranges: `capture` is the program at an example's sizes. Each
+// combination of sizes is planned here, and its plan is data in the file of weights: the code of
+// steps, whose sizes are arguments, is the same for many (sized_plans.h). Sizes that the program
+// refuses are refused by calls. UserError also for more than 20,000 combinations, and for results
+// whose sizes follow from the program's in no simple way (flashlight/package/size_text.h).
+void write_program(const composit::SavedCapture& capture, const composit::SizedGraphs& graphs,
+                   const std::filesystem::path& folder, const ProgramOptions& options);
 
 }  // namespace flashlight::mosaic

@@ -8,22 +8,15 @@
 #include <utility>
 
 #include "flashlight/runtime/flashlight.hpp"
-#include "flashlight/runtime/times.hpp"
+#include "flashlight/runtime/steps.hpp"
 
 namespace flashlight::mosaic {
 namespace {
 
-// A step, without its text.
-struct Step {
-  ReadyStep::Enter* enter;
-  size_t numbers, places;  // where its own begin among those of all steps
-  bool is_kernel, is_waited_for;
-};
-
 // Steps in order. There is one of these for each size that was asked for: what all steps have is in
 // one piece.
 struct Steps {
-  std::vector<Step> steps;
+  std::vector<fl::Step> steps;
   std::vector<int64_t> numbers;
   std::vector<Place> places;
   std::set<std::shared_ptr<const toolchain::Library>> libraries;  // that the code is in
@@ -182,18 +175,10 @@ class StepRunner : public Runner {
                    int64_t* times) const {
     const std::vector<void*> all = addresses(steps, memory);
     try {
+      const fl::Step* const first = steps.steps.data();
       fl::run_team(threads_, [&](const fl::Team& team) {
-        fl::start_times(team, times);
-        int number = 0;
-        for (size_t i = begin; i < end; ++i) {
-          const Step& step = steps.steps[i];
-          step.enter(team, all.data() + step.places, memory.arena, memory.at.generator,
-                     steps.numbers.data() + step.numbers);
-          if (step.is_kernel)
-            fl::end_kernel(team, times, ++number);
-          else if (step.is_waited_for)
-            team.wait();
-        }
+        fl::run_steps(team, first + begin, first + end, all.data(), memory.arena,
+                      memory.at.generator, steps.numbers.data(), times);
       });
     } catch (const std::exception& error) {
       return fl::keep_message(error.what());
@@ -226,14 +211,13 @@ std::vector<StepListing::Line> StepListing::lines(const std::vector<OpenStep>& o
 
 std::string StepListing::text() const {
   std::string texts, order;
-  std::set<const std::string*> known;
+  std::set<const StepText*> known;
   const auto add = [&](const char* part, const std::vector<Line>& lines) {
     order += fmt::format("\n// {}:\n", part);
     for (const Line& line : lines) {
-      if (known.insert(line.text.get()).second) texts += *line.text;
-      const size_t begin = line.text->find("step_");
-      order += fmt::format("//   {}: {}\n", line.name,
-                           line.text->substr(begin, line.text->find(' ', begin) - begin));
+      if (known.insert(line.text.get()).second)
+        texts += text_of(*line.text, line.text->name, "void enter");
+      order += fmt::format("//   {}: {}\n", line.name, line.text->name);
     }
   };
   add("prepare", prepare_);

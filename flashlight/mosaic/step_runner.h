@@ -26,7 +26,7 @@ class StepListing {
  private:
   struct Line {
     std::string name;
-    std::shared_ptr<const std::string> text;
+    std::shared_ptr<const StepText> text;
   };
   static std::vector<Line> lines(const std::vector<OpenStep>& open,
                                  const std::vector<ReadyStep>& ready);

@@ -51,24 +51,23 @@ std::string name_of(const OpenStep& step, const std::vector<bool>& is_data) {
   return "step_" + hasher.finish().str();
 }
 
-std::string text_of(const OpenStep& step, const std::vector<bool>& is_data,
-                    const std::string& name) {
+}  // namespace
+
+std::string text_of(const StepText& step, const std::string& space, const std::string& entry) {
   return fmt::format(
       "\nnamespace {0} {{\n\n{1}\n"
-      "extern \"C\" void {0}_enter([[maybe_unused]] const fl::Team& team,\n"
+      "{3}([[maybe_unused]] const fl::Team& team,\n"
       "    [[maybe_unused]] void* const* at, [[maybe_unused]] std::byte* arena,\n"
       "    [[maybe_unused]] fl::Generator* generator, [[maybe_unused]] const int64_t* N) {{\n"
       "{2}}}\n\n}}  // namespace {0}\n",
-      name, kernel_text(step.kernel, is_data), entry_text(step.entry, data_count(is_data)));
+      space, step.kernel, step.entry, entry);
 }
-
-}  // namespace
 
 // What is to be compiled.
 struct StepTexts::Unit {
   const OpenStep* step;
   std::vector<bool> is_data;
-  std::string text;
+  std::shared_ptr<const StepText> text;
 };
 
 bool StepTexts::Code::fits(const std::vector<int64_t>& numbers) const {
@@ -140,8 +139,11 @@ void StepTexts::add_missing(const OpenProgram& program,
       const Text& text = texts_.at(step.key);
       if (text.find(step.kernel.numbers) != nullptr) continue;
       const std::string name = name_of(step, text.is_data);
-      if (!missing.contains(name))
-        missing.emplace(name, Unit{&step, text.is_data, text_of(step, text.is_data, name)});
+      if (missing.contains(name)) continue;
+      const auto written = std::make_shared<const StepText>(
+          StepText{name, kernel_text(step.kernel, text.is_data),
+                   entry_text(step.entry, data_count(text.is_data)), step.tiles});
+      missing.emplace(name, Unit{&step, text.is_data, written});
     }
 }
 
@@ -158,8 +160,8 @@ void StepTexts::compile(const std::vector<const OpenProgram*>& programs) {
   source.headers = {headers.begin(), headers.end()};
   std::vector<std::string> texts;
   for (const auto& [name, unit] : missing) {
-    texts.push_back(unit.text);
-    for (const auto& [file, statements] : unit.step->tiles)
+    texts.push_back(text_of(*unit.text, name, "extern \"C\" void " + name + "_enter"));
+    for (const auto& [file, statements] : unit.text->tiles)
       tiles[file].insert(statements.begin(), statements.end());
   }
   source.tiles = tile_files(tiles);
@@ -170,9 +172,9 @@ void StepTexts::compile(const std::vector<const OpenProgram*>& programs) {
     texts_.at(unit.step->key)
         .codes.push_back({.is_data = std::move(unit.is_data),
                           .constants = unit.step->kernel.numbers,
-                          .enter = library->symbol<ReadyStep::Enter>(name + "_enter"),
+                          .enter = library->symbol<fl::StepEntry>(name + "_enter"),
                           .library = library,
-                          .text = std::make_shared<const std::string>(std::move(unit.text))});
+                          .text = unit.text});
 }
 
 }  // namespace flashlight::mosaic

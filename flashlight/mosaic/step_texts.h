@@ -24,20 +24,26 @@
 #include <vector>
 
 #include "flashlight/mosaic/open_steps.h"
-#include "flashlight/runtime/random.hpp"
-#include "flashlight/runtime/team.hpp"
+#include "flashlight/runtime/steps.hpp"
 #include "flashlight/toolchain/library.h"
 
 namespace flashlight::mosaic {
 
+// The text of a step, whose numbers are constants or data.
+struct StepText {
+  std::string name;           // "step_9f…": that of what decides the text, in all processes
+  std::string kernel, entry;  // definitions before the entry, and its body
+  Units tiles;                // instantiations of the runtime
+};
+// The definition of its entry in a namespace. `entry`: its head up to the name, as "void enter".
+std::string text_of(const StepText& step, const std::string& space, const std::string& entry);
+
 // A step as code, and what is passed to it.
 struct ReadyStep {
-  using Enter = void(const fl::Team&, void* const* at, std::byte* arena, fl::Generator*,
-                     const int64_t* numbers);
-  Enter* enter = nullptr;
+  fl::StepEntry* enter = nullptr;
   std::shared_ptr<const toolchain::Library> library;
   std::vector<int64_t> numbers = {};
-  std::shared_ptr<const std::string> text = {};  // as compiled
+  std::shared_ptr<const StepText> text = {};
 };
 struct ReadySteps {
   std::vector<ReadyStep> prepare, run;  // as in the OpenProgram
@@ -63,9 +69,9 @@ class StepTexts {
   struct Code {  // compiled
     std::vector<bool> is_data;
     std::vector<int64_t> constants;  // elsewhere
-    ReadyStep::Enter* enter;
+    fl::StepEntry* enter;
     std::shared_ptr<const toolchain::Library> library;
-    std::shared_ptr<const std::string> text;
+    std::shared_ptr<const StepText> text;
     bool fits(const std::vector<int64_t>& numbers) const;
   };
   struct Seen {

@@ -19,6 +19,7 @@ read_header(flashlight/runtime/flashlight.hpp text)
 string(REGEX REPLACE "\n\n\n+" "\n\n" text "${text}")
 add_shipped(flashlight.hpp "${text}")
 add_runtime_header(flashlight/runtime/mosaic.hpp flashlight_mosaic.hpp)
+add_runtime_header(flashlight/runtime/steps.hpp flashlight_steps.hpp) # after flashlight_mosaic.hpp
 
 # Headers that come with code that uses them: flashlight_order.hpp, …
 foreach(header flashlight/runtime/arena.hpp flashlight/runtime/aten.hpp flashlight/runtime/guards.hpp

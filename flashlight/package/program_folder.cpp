@@ -14,6 +14,7 @@
 #include "flashlight/package/ports.h"
 #include "flashlight/package/shipped.h"
 #include "flashlight/package/weight_loader.h"
+#include "flashlight/package/weights.h"
 #include "flashlight/text/code.h"
 #include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
@@ -200,6 +201,7 @@ class ProgramWriter {
     if (code_.prepared.defined())
       prepared = assignment("weights.prepared", fmt::format("file.prepared(kPreparedBy, {})",
                                                             code_.prepared.type().nbytes()));
+    prepared += code_.loaded;
     return fmt::format(
         "#include \"model.hpp\"\n{3}\nnamespace {0} {{\n{1}{2}\n}}  // namespace {0}\n",
         source_.name, code_.functions, has_weights() ? str(load_weights(stored_, prepared)) : "",
@@ -456,14 +458,6 @@ class ProgramWriter {
 };
 
 }  // namespace
-
-Array weight_of(const SavedCapture& capture, const composit::LazyTensor& input) {
-  const std::string& name = input_name(*input.node);
-  const auto found = capture.weights.find(name);
-  const Array value = found != capture.weights.end() ? found->second : input.node->held();
-  if (!value.defined()) throw UserError("weight '" + name + "' has no value");
-  return value;
-}
 
 void check_program(const SavedCapture& capture, const std::filesystem::path& folder) {
   size_t i = 0;

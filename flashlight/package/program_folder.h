@@ -49,7 +49,8 @@ struct ProgramCode {
   // none, and the name of their layout: a program reads only weights of its own layout.
   composit::Array prepared = {};
   std::string prepared_by = {};
-  bool profiles = false;  // main.cpp has --profile
+  bool profiles = false;   // main.cpp has --profile
+  text::Code loaded = {};  // statements of load_weights about `weights`, when they are there
   // By result, the argument in whose memory it may be written: the function works in place then.
   std::map<size_t, size_t> updates = {};
   // Of a program for several sizes: all of them, those that the function takes behind its results,
@@ -71,8 +72,5 @@ void write_program(const composit::SavedCapture& capture, ProgramCode code,
 // Throws the errors of write_program about the example and the folder, for callers that do long
 // work before they call it.
 void check_program(const composit::SavedCapture& capture, const std::filesystem::path& folder);
-
-// The value of a parameter or buffer, by its input. UserError if it has none.
-composit::Array weight_of(const composit::SavedCapture& capture, const composit::LazyTensor& input);
 
 }  // namespace flashlight::package

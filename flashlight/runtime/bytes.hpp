@@ -309,9 +309,7 @@ class ByteRows {
     for (int i = 0; i < count; rows += strip[i++].count) before_[i] = rows;
     memory_ = reinterpret_cast<uint8_t*>(
         aligned_scratch<int32_t, 20>((rows * pitch_ + kMostAtOnce) / kBytesOfWord));
-    // What lies between rows that are read may be read as well.
-    end_ = nullptr;
-    for (int i = 0; i < count && of_.inner_stride >= 0; ++i) end_ = std::max(end_, strip[i].to);
+    end_ = end_of(strip, count);
     uint8_t* to = memory_;
     for (int i = 0; i < count; ++i)
       for (int r = 0; r < strip[i].count; ++r, to += pitch_)
@@ -327,7 +325,7 @@ class ByteRows {
     // What follows a segment is copied after it.
     for (int s = 0; s < of_.terms.segments; ++s, to += words_ * kBytesOfWord) {
       const uint8_t* const segment = from + of_.terms.offsets[s];
-      if (step == 1 && end_ != nullptr && end_ - segment >= reach) {
+      if (step == 1 && end_ - segment >= reach) {
         copy_and_beyond(segment, run, to);
       } else if (step == 1) {
         std::memcpy(to, segment, static_cast<std::size_t>(run));
@@ -342,7 +340,7 @@ class ByteRows {
   const int words_;  // of a segment
   int64_t pitch_ = 0;
   uint8_t* memory_ = nullptr;
-  const uint8_t* end_ = nullptr;  // of what the strip reads; none: not known
+  const uint8_t* end_ = nullptr;  // of what the strip reads
   int64_t before_[kStripTiles];   // rows of the tiles before
 };
 
@@ -444,10 +442,7 @@ void contract_bytes(const Team& team, const Contraction<T>& of, T zero, BaseOf<u
           detail::multiply_bytes_by(unit, strip[i].count, vectors, tile, sums);
         else
           detail::byte_multiplication<T>(strip[i].count, vectors)(tile, sums);
-        tiling.finish(strip[i], sums,
-                      [&](int64_t outer, int64_t inner, int height, const auto* part) {
-                        finish(outer, inner, height, column, columns, part);
-                      });
+        tiling.finish(strip[i], column, columns, sums, finish);
       }
     }
   }

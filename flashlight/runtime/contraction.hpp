@@ -150,8 +150,7 @@ class StripRows {
   }
   void copy_rows(const Rows<Element>* strip, int count) {
     if constexpr (std::is_same_v<Unit, Element>) {
-      const Element* end = strip[0].to;  // what lies before it can be read
-      for (int i = 1; i < count; ++i) end = std::max(end, strip[i].to);
+      const Element* const end = end_of(strip, count);
       auto* to = reinterpret_cast<Unit*>(memory_);
       for (int i = 0; i < count; ++i)
         for (int r = 0; r < strip[i].count; ++r, to += pitch_ * kTerms)
@@ -350,9 +349,7 @@ void contract_by(const Team& team, const Contraction<T>& of, BaseOf<Element> bas
                                   reads_rows ? 0 : i, reads_rows ? 1 : static_cast<int>(count),
                                   by_unit ? &unit : nullptr},
                    sums);
-          tiling.finish(rows, sums, [&](int64_t outer, int64_t inner, int height, const auto* part) {
-            finish(outer, inner, height, column, columns, part);
-          });
+          tiling.finish(rows, column, columns, sums, finish);
         }
       });
     }

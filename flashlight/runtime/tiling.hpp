@@ -87,6 +87,14 @@ struct Rows {
   const Element *from, *to;  // what they read is between these
 };
 
+// The end of what the tiles of a strip read. What lies between rows that are read can be read.
+template <class Element>
+const Element* end_of(const Rows<Element>* strip, int count) {
+  const Element* end = strip[0].to;
+  for (int i = 1; i < count; ++i) end = std::max(end, strip[i].to);
+  return end;
+}
+
 // The number of tiles for each of `runs` with this number of rows, or pairs of rows. A tile has at
 // most `most`.
 template <class T>
@@ -118,6 +126,10 @@ inline int64_t unit_time(int64_t runs, int64_t rows) {
 // time for all of them than for one after the other.
 template <class T, class Element>
 JoinedRuns joined_runs(const Contraction<T>& of, BaseOf<Element> base) {
+  const auto pays = [&](int64_t groups, int64_t rows) {
+    return unit_time(groups, rows) * 10 < unit_time(of.outer, of.inner) * 9;
+  };
+  if (!pays(1, of.outer * of.inner)) return {};  // not even without places between them
   const Element* const first = base(0);
   const int64_t distance = of.outer > 1 ? base(1) - first : 0, period = distance / of.inner_stride;
   if (distance % of.inner_stride != 0 || period < of.inner) return {};
@@ -127,9 +139,7 @@ JoinedRuns joined_runs(const Contraction<T>& of, BaseOf<Element> base) {
   if (of.outer % joined.count != 0) return {};
   for (int64_t i = joined.count; i < of.outer; ++i)
     if (base(i) - base(i - i % joined.count) != i % joined.count * distance) return {};
-  const int64_t groups = of.outer / joined.count;
-  const bool pays = unit_time(groups, joined.rows(of.inner)) * 10 < unit_time(of.outer, of.inner) * 9;
-  return pays ? joined : JoinedRuns{};
+  return pays(of.outer / joined.count, joined.rows(of.inner)) ? joined : JoinedRuns{};
 }
 
 // The tiles of a contraction: runs in pieces of nearly equal height, the higher ones first.
@@ -159,14 +169,15 @@ class Tiling {
             begin,           static_cast<int>(end - begin),
             first + lowest_, first + highest_ + (end - begin - 1) * of_.inner_stride};
   }
-  // Calls finish(outer, inner, rows, sums) for the rows of a tile: once, or for each of joined runs.
-  template <class Sums, class Finish>
-  void finish(const Rows<Element>& rows, const Sums* sums, const Finish& finish) const {
-    if (joined_.count == 1) return finish(rows.outer, rows.inner, rows.count, sums);
+  // Calls `use` with the sums of a tile and these columns: once, or for each of joined runs.
+  void finish(const Rows<Element>& rows, int64_t column, int columns, const T (*sums)[kPanel<T>],
+              FinishOf<T> use) const {
+    if (joined_.count == 1) return use(rows.outer, rows.inner, rows.count, column, columns, sums);
     for (int r = 0; r < rows.count;) {
-      const int64_t run = (rows.inner + r) / joined_.period, inner = rows.inner + r - run * joined_.period;
+      const int64_t run = (rows.inner + r) / joined_.period;
+      const int64_t inner = rows.inner + r - run * joined_.period;
       const int count = static_cast<int>(std::min<int64_t>(rows.count - r, of_.inner - inner));
-      if (count > 0) finish(rows.outer + run, inner, count, sums + r);
+      if (count > 0) use(rows.outer + run, inner, count, column, columns, sums + r);
       r += static_cast<int>(joined_.period - inner);
     }
   }
@@ -195,7 +206,7 @@ class Tiling {
  private:
   const Contraction<T>& of_;
   const JoinedRuns joined_;
-  const int64_t rows_, per_run_;  // of a run, or of joined ones
+  const int64_t rows_, per_run_;      // of a run, or of joined ones
   int64_t lowest_ = 0, highest_ = 0;  // where terms of a row are
 };
 

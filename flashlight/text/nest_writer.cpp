@@ -42,6 +42,11 @@ const char* lane_function_of(const Statement& statement) {
 // True if the text has names of sizes for it.
 bool is_named(int64_t extent) { return current_names() != nullptr && is_open_number(extent); }
 
+// A number of terms, which fl::sum takes as an int; data is wider.
+std::string counted(const std::string& number) {
+  return has_open_numbers() && has_wide_indices() ? "static_cast<int>(" + number + ")" : number;
+}
+
 }  // namespace
 
 std::string loop_name(const std::function<bool(const std::string& name)>& is_free) {
@@ -287,8 +292,8 @@ Call NestWriter::fold_call(const std::string& function) {
   Call call = {"", function + "<" + type_name(body.dtype()), {}};
   if (reduced.size() == 1) {
     const For loop = header(reduced[0], bounds);
-    if (!bounds.limits.empty()) call.arguments.push_back(loop.low);
-    call.arguments.push_back(loop.high);
+    if (!bounds.limits.empty()) call.arguments.push_back(counted(loop.low));
+    call.arguments.push_back(counted(loop.high));
   } else {
     call.function += sizes;
   }

@@ -47,6 +47,7 @@ struct CompileArguments : BackendArguments {
   std::string target;  // the folder to write
   std::string name;    // of the program; empty: that of `folder`
   std::vector<std::string> gradients;
+  std::vector<std::string> sizes;  // of a family, those to write it for: "tokens=64..2048:64"
 };
 // Writes a program to build elsewhere. With `gradients`, it also gives the derivatives of its first
 // result, which is one number, by these inputs, as "grad_NAME".

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <numeric>
+#include <optional>
 #include <ostream>
 
 #include "composit/ad/chain_rule.h"
@@ -8,6 +10,7 @@
 #include "composit/family/saved_family.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
+#include "composit/ir/literal.h"
 #include "composit/ir/print.h"
 #include "frontends/cli/commands.h"
 #include "frontends/cli/example.h"
@@ -119,11 +122,52 @@ composit::CompileOptions compile_options(const SavedCapture& capture,
 
 namespace {
 
+// The numbers of "tokens=8", "tokens=8..64", "tokens=64..2048:64".
+std::optional<composit::SizeRange> parse_range(const std::string& text) {
+  const size_t equals = text.find('='), dots = text.find("..", equals);
+  if (equals == std::string::npos) return std::nullopt;
+  const size_t colon =
+      dots == std::string::npos ? text.size() : std::min(text.find(':', dots), text.size());
+  const auto number = [&](size_t begin, size_t end) {
+    return composit::parse_int(text.substr(begin, end - begin));
+  };
+  const auto least = number(equals + 1, std::min(dots, colon)),
+             most = dots == std::string::npos ? least : number(dots + 2, colon),
+             step = colon == text.size() ? 1 : number(colon + 1, text.size());
+  if (!least || !most || !step || *least > *most || *step < 1) return std::nullopt;
+  return composit::SizeRange{text.substr(0, equals), *least, *most, *step};
+}
+
+// Leaves these numbers of a size of the family.
+void narrow(composit::Family& family, const std::string& text) {
+  const std::optional<composit::SizeRange> range = parse_range(text);
+  if (!range)
+    throw UserError(
+        "[compile] --size: expected sizes as tokens=8, tokens=8..64 or tokens=64..256:64, received "
+        "'" +
+        text + "'");
+  for (composit::FreeSize& size : family.sizes) {
+    if (size.name != range->name) continue;
+    const bool is_one = range->least == range->most;
+    const int64_t step = std::lcm(size.step, range->step);
+    const bool is_within = range->least >= size.low && range->most <= size.high &&
+                           (range->least - size.low) % size.step == 0 &&
+                           (is_one || (range->most - range->least) % step == 0);
+    if (!is_within)
+      throw UserError("[compile] --size " + text + ": the family takes numbers from " +
+                      std::to_string(size.low) + " to " + std::to_string(size.high) +
+                      (size.step == 1 ? "" : " in steps of " + std::to_string(size.step)));
+    size.low = range->least, size.high = range->most, size.step = is_one ? 1 : step;
+    return;
+  }
+  throw UserError("[compile] --size " + text + ": the family has no such size");
+}
+
 // Writes the program of a family for all of its sizes.
 void write_family(const SavedCapture& capture, const CompileArguments& arguments,
                   const composit::CompileOptions& options) {
   constexpr size_t kShown = 24;
-  const composit::Cases family = composit::family_of(capture);
+  composit::Cases family = composit::family_of(capture);
   const std::string here = "[compile] " + arguments.folder + ": ";
   if (family.cases.size() > 1 || composit::has_numbers(family) ||
       !family.cases[0].value_sizes.empty())
@@ -133,13 +177,16 @@ void write_family(const SavedCapture& capture, const CompileArguments& arguments
                     "sizes");
   if (!arguments.gradients.empty())
     throw UserError(here + "--grad: expected a capture of one size, received a family");
-  std::vector<composit::SizedGraph> shown;
+  for (const std::string& text : arguments.sizes) narrow(family.cases[0], text);
+  const auto graph_at = [&](const std::map<std::string, int64_t>& sizes) {
+    return composit::graph_at(family, {sizes.begin(), sizes.end()});
+  };
+  composit::SizedGraphs graphs = {.at = graph_at};
   for (const composit::SizeValues& sizes : composit::spread_sizes(family, {0}, kShown))
-    shown.push_back({composit::graph_at(family, sizes), {sizes.begin(), sizes.end()}});
-  std::vector<composit::SizeRange> ranges;
+    graphs.shown.push_back({composit::graph_at(family, sizes), {sizes.begin(), sizes.end()}});
   for (const composit::FreeSize& size : composit::hull_of(family))
-    ranges.push_back({size.name, size.low, size.high, size.step});
-  arguments.backend->write_program(capture, shown, ranges, arguments.target, options);
+    graphs.ranges.push_back({size.name, size.low, size.high, size.step});
+  arguments.backend->write_program(capture, graphs, arguments.target, options);
 }
 
 }  // namespace
@@ -150,6 +197,8 @@ int compile(const CompileArguments& arguments, std::ostream& out) {
   composit::CompileOptions options = compile_options(capture, arguments.options, name);
   if (!arguments.gradients.empty() && !composit::is_family(capture))
     add_gradients(capture, arguments.gradients, options.results);
+  if (!arguments.sizes.empty() && !composit::is_family(capture))
+    throw UserError("[compile] --size: expected a family, received the capture of one run");
   if (composit::is_family(capture))
     write_family(capture, arguments, options);
   else

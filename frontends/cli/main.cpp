@@ -46,6 +46,9 @@ CLI::App* add_compile(CLI::App& app, cli::CompileArguments& arguments) {
   command->add_option("--name", arguments.name, "of the function; FOLDER's if left out");
   command->add_option("--grad", arguments.gradients,
                       "parameters and inputs to derive the first result by, which is one number");
+  command->add_option("--size", arguments.sizes,
+                      "numbers of a family's size to write the program for: tokens=8,\n"
+                      "tokens=8..64, tokens=64..2048:64 (in steps); all if left out");
   return command;
 }
 

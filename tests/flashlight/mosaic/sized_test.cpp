@@ -202,7 +202,7 @@ TEST(MosaicStepTexts, equal_layers_have_one_text) {
   texts.compile({&at_25});
   const std::optional<ReadySteps> steps = texts.find(at_25);
   ASSERT_TRUE(steps);
-  std::set<ReadyStep::Enter*> entries;
+  std::set<fl::StepEntry*> entries;
   for (const ReadyStep& step : steps->run) entries.insert(step.enter);
   EXPECT_LT(entries.size() + 4, steps->run.size());
 }

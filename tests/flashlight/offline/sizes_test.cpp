@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "composit/eval/evaluate.h"
+#include "composit/io/safetensors.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
-#include "flashlight/mosaic/backend.h"
+#include "flashlight/mosaic/offline.h"
 #include "tests/flashlight/offline/written_program.h"
 #include "tests/user_error.h"
 
@@ -48,20 +51,26 @@ SavedCapture pooled(int64_t batch, int64_t tokens, int64_t width = 8) {
 
 const std::vector<SizeRange> kRanges = {{"batch", 2, 5}, {"tokens", 4, 40, 2}};
 
-std::vector<SizedGraph> shown_at(const std::vector<std::pair<int64_t, int64_t>>& sizes) {
-  std::vector<SizedGraph> shown;
+SizedGraphs shown_at(const std::vector<std::pair<int64_t, int64_t>>& sizes,
+                     std::vector<SizeRange> ranges = kRanges) {
+  SizedGraphs graphs = {.ranges = std::move(ranges), .at = [](const auto& at) {
+                          return pooled(at.at("batch"), at.at("tokens")).graph;
+                        }};
   for (const auto& [batch, tokens] : sizes)
-    shown.push_back({pooled(batch, tokens).graph, {{"batch", batch}, {"tokens", tokens}}});
-  return shown;
+    graphs.shown.push_back({pooled(batch, tokens).graph, {{"batch", batch}, {"tokens", tokens}}});
+  return graphs;
 }
 
-class SizedOffline : public test::ProgramFolder {
+class SizedFolder : public test::ProgramFolder {
  protected:
-  SizedOffline() : ProgramFolder(test::Backend::cpp) {}
+  using ProgramFolder::ProgramFolder;
 
-  void write() {
-    cpp::write_program(pooled(3, 10), shown_at({{2, 4}, {2, 6}, {3, 10}, {5, 38}, {5, 40}}),
-                       kRanges, program(), {.name = "pooled"});
+  void write(const SizedGraphs& graphs, int threads = 2) {
+    if (is_cpp())
+      cpp::write_program(pooled(3, 10), graphs, program(), {.name = "pooled"});
+    else
+      mosaic::write_program(pooled(3, 10), graphs, program(),
+                            {.plan = {.name = "pooled"}, .threads = threads});
   }
   void compile_for_c() {
     const std::string object = folder_ / "sizes.o", sanitize = "-fsanitize=address,undefined";
@@ -80,7 +89,13 @@ class SizedOffline : public test::ProgramFolder {
   }
 };
 
-TEST_F(SizedOffline, runs_the_example) {
+class SizedOffline : public SizedFolder, public testing::WithParamInterface<test::Backend> {
+ protected:
+  SizedOffline() : SizedFolder(GetParam()) {}
+  void write() { SizedFolder::write(shown_at({{2, 4}, {2, 6}, {3, 10}, {5, 38}, {5, 40}})); }
+};
+
+TEST_P(SizedOffline, runs_the_example) {
   write();
   compile();
   const std::string output = run();
@@ -88,35 +103,36 @@ TEST_F(SizedOffline, runs_the_example) {
   EXPECT_THAT(output, HasSubstr("output.1: largest difference"));
 }
 
-TEST_F(SizedOffline, is_called_from_c_at_all_sizes) {
+// Prints what sizes.c prints, row by row.
+void expect_output(const std::string& text, const std::vector<Array>& all) {
+  std::istringstream output(text);
+  for (const Array& expected : all) {
+    for (const int64_t size : expected.type().sizes) {
+      int64_t given = 0;
+      output >> given;
+      EXPECT_EQ(given, size);
+    }
+    std::string colon;
+    output >> colon;
+    ASSERT_EQ(colon, ":");
+    const auto* elements = reinterpret_cast<const float*>(expected.data());
+    for (int64_t i = 0; i < expected.type().numel(); ++i) {
+      double element = 0;
+      output >> element;
+      ASSERT_NEAR(element, elements[i], 1e-5) << i;
+    }
+  }
+}
+
+TEST_P(SizedOffline, is_called_from_c_at_all_sizes) {
   write();
   compile_for_c();
   for (const auto& [batch, tokens] :
        std::vector<std::pair<int64_t, int64_t>>{{2, 4}, {5, 40}, {4, 26}, {3, 8}, {2, 38}}) {
     SCOPED_TRACE(testing::Message() << batch << " x " << tokens);
-    std::istringstream output(call({std::to_string(batch), std::to_string(tokens)}));
-    for (const Array& expected : pooled(batch, tokens).example_outputs) {
-      for (const int64_t size : expected.type().sizes) {
-        int64_t given = 0;
-        output >> given;
-        EXPECT_EQ(given, size);
-      }
-      std::string colon;
-      output >> colon;
-      ASSERT_EQ(colon, ":");
-      const auto* elements = reinterpret_cast<const float*>(expected.data());
-      for (int64_t i = 0; i < expected.type().numel(); ++i) {
-        double element = 0;
-        output >> element;
-        ASSERT_NEAR(element, elements[i], 1e-5) << i;
-      }
-    }
+    expect_output(call({std::to_string(batch), std::to_string(tokens)}),
+                  pooled(batch, tokens).example_outputs);
   }
-}
-
-TEST_F(SizedOffline, refuses_other_sizes) {
-  write();
-  compile_for_c();
   EXPECT_EQ(call({"1", "8"}, 1),
             "status 1: size 'batch': expected a number from 2 to 5, received 1\n");
   EXPECT_EQ(call({"2", "42"}, 1),
@@ -128,10 +144,21 @@ TEST_F(SizedOffline, refuses_other_sizes) {
       "status 1: output 'output.0': expected float32 [2, 8, 6], received float32 [2, 10, 6]\n");
 }
 
-TEST_F(SizedOffline, needs_one_form_at_all_sizes) {
+INSTANTIATE_TEST_SUITE_P(All, SizedOffline, test::kBackends, test::name_of_case);
+
+class CppSizedOffline : public SizedFolder {
+ protected:
+  CppSizedOffline() : SizedFolder(test::Backend::cpp) {}
+};
+class MosaicSizedOffline : public SizedFolder {
+ protected:
+  MosaicSizedOffline() : SizedFolder(test::Backend::mosaic) {}
+};
+
+TEST_F(CppSizedOffline, needs_one_form_at_all_sizes) {
   const auto error = user_error([&] {
-    cpp::write_program(pooled(3, 10), shown_at({{2, 1}, {2, 6}, {3, 10}, {5, 38}}), kRanges,
-                       program(), {.name = "pooled"});
+    cpp::write_program(pooled(3, 10), shown_at({{2, 1}, {2, 6}, {3, 10}, {5, 38}}), program(),
+                       {.name = "pooled"});
   });
   EXPECT_EQ(error,
             "[cpp] expected loops of one form at all sizes, received others at batch = 2, "
@@ -139,19 +166,59 @@ TEST_F(SizedOffline, needs_one_form_at_all_sizes) {
   EXPECT_FALSE(std::filesystem::exists(program()));
 }
 
-TEST_F(SizedOffline, needs_ranges_of_all_sizes) {
+TEST_F(CppSizedOffline, needs_ranges_of_all_sizes) {
   const auto error = user_error([&] {
-    cpp::write_program(pooled(3, 10), shown_at({{2, 6}, {3, 10}, {5, 38}}), {{"batch", 2, 5}},
+    cpp::write_program(pooled(3, 10), shown_at({{2, 6}, {3, 10}, {5, 38}}, {{"batch", 2, 5}}),
                        program(), {.name = "pooled"});
   });
   EXPECT_THAT(error.value_or(""), HasSubstr("received 'tokens', which is none"));
 }
 
-TEST_F(SizedOffline, other_backends_refuse_families) {
+// The bytes of a file.
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(MosaicSizedOffline, refuses_sizes_without_a_graph_and_damaged_plans) {
+  SizedGraphs graphs = shown_at({{2, 4}, {3, 10}}, {{"batch", 2, 3}, {"tokens", 4, 10, 2}});
+  graphs.at = [](const auto& at) {
+    if (at.at("batch") * at.at("tokens") == 24) throw UserError("24 is not seen");
+    return pooled(at.at("batch"), at.at("tokens")).graph;
+  };
+  write(graphs, 1);
+  compile_for_c();
+  EXPECT_EQ(call({"3", "8"}, 1), "status 3: the program was not written for these sizes: 3, 8\n");
+  expect_output(call({"3", "6"}), pooled(3, 6).example_outputs);
+
+  const std::filesystem::path file = program() / "weights.safetensors";
+  const std::string bytes = bytes_of(file);
+  const Array plans = read_safetensors(file).tensors.at("constant.plans");
+  const std::string words(reinterpret_cast<const char*>(plans.data()),
+                          static_cast<size_t>(plans.type().nbytes()));
+  const size_t place = bytes.find(words);
+  ASSERT_NE(place, std::string::npos);
+  for (const size_t byte : {size_t{0}, words.size() / 2, words.size() - 1}) {
+    std::string damaged = bytes;
+    damaged[place + byte] = static_cast<char>(damaged[place + byte] ^ 1);
+    std::ofstream(file, std::ios::binary) << damaged;
+    EXPECT_THAT(call({"3", "6"}, 1), HasSubstr("plans of another program, or damaged ones"));
+  }
+}
+
+TEST_F(MosaicSizedOffline, refuses_too_many_sizes) {
   const auto error = user_error([&] {
-    mosaic::backend().write_program(pooled(3, 10), shown_at({{2, 6}, {3, 10}}), kRanges, program());
+    write(shown_at({{2, 4}, {3, 10}}, {{"batch", 1, 4000}, {"tokens", 1, 4000}}));
   });
-  EXPECT_THAT(error.value_or(""), HasSubstr("[mosaic] expected a capture of one size"));
+  EXPECT_THAT(error.value_or(""), HasSubstr("expected at most 20000 combinations of sizes"));
+  EXPECT_FALSE(std::filesystem::exists(program()));
+}
+
+TEST(SizedFolders, other_backends_refuse_families) {
+  const auto error = user_error([&] {
+    reference().write_program(pooled(3, 10), shown_at({{2, 6}, {3, 10}}), "no folder");
+  });
+  EXPECT_THAT(error.value_or(""), HasSubstr("[reference] expected a capture of one size"));
 }
 
 }  // namespace
