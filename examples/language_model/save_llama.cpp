@@ -85,6 +85,8 @@ int main(int argc, char** argv) try {
   }
   const torch::NoGradGuard no_grad;
   Step step{models::make_with_random_weights<models::LlamaForCausalLM>(small())};
+  for (at::Tensor& parameter : step.model->parameters())
+    parameter.mul_(6);  // so that tokens depend on those before
   family_of(step).save(argv[1]);
 
   flashlight::TokenIds prompt;

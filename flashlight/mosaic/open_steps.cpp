@@ -21,6 +21,8 @@ using loops::Role;
 using text::Code;
 using text::statement;
 
+constexpr size_t kIndent = 2;
+
 // Functions of the model, as their kernels call them. Their sizes are types.
 std::string functions_of(const Plan& plan) {
   const text::OpenNumbers closed(false);
@@ -127,7 +129,8 @@ class StepsWriter {
     arguments.insert(arguments.end(), text.last.begin(), text.last.end());
     if (text.takes_next) arguments.push_back(first_panel(text.values.size(), next));
     const Code call = text::call(text.function ? kKernelName : text.name, arguments);
-    return text::str(text.first.empty() ? text::block(text::If{"team.thread() == 0"}, call) : call);
+    return text::str(text.first.empty() ? text::block(text::If{"team.thread() == 0"}, call) : call,
+                     kIndent);
   }
   static std::string passed(const composit::Type& type, size_t place, bool by_pointer) {
     const std::string first =

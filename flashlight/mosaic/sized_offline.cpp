@@ -159,10 +159,10 @@ class SizedWriter {
   }
 
   void plan_all() {
+    const auto all = all_sizes(graphs_.ranges);
     std::vector<composit::Graph> shown;
     for (const composit::SizedGraph& one : graphs_.shown) shown.push_back(one.graph);
     SizedPlans plans(shown, options_.plan, {"-march=" + options_.march});
-    const auto all = all_sizes(graphs_.ranges);
     composit::Progress progress("[mosaic] planning '" + options_.plan.name + "'", all.size());
     std::string refused;
     for (const std::vector<int64_t>& sizes : all) {
@@ -264,7 +264,7 @@ class SizedWriter {
   std::string functions(const package::ProgramCode& code) const {
     std::string declared = "\n// In kernels_1.cpp and on.\n", table;
     for (const SizedParts::Entry& entry : parts_.entries()) {
-      declared += fmt::format("namespace {} {{\nfl::StepEntry enter;\n}}\n", entry.name);
+      declared += fmt::format("namespace {} {{ fl::StepEntry enter; }}\n", entry.name);
       table += fmt::format("    {}::enter,\n", entry.name);
     }
     declared += "\nnamespace {\nfl::StepEntry* const kSteps[] = {\n" + table + "};\n\n";

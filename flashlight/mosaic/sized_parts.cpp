@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <utility>
 
@@ -43,8 +44,15 @@ fl::StepMemory memory_of(Place::In in) {
 
 // "product_gelu" of "product_gelu_128x3072x768", whose sizes are data.
 std::string name_without_sizes(std::string name) {
-  name.erase(name.find_last_not_of("0123456789x_") + 1);
-  return name.empty() ? "step" : name;
+  const auto is_of_size = [](char c) {
+    return c == 'x' || std::isdigit(static_cast<unsigned char>(c)) != 0;
+  };
+  for (size_t last; (last = name.rfind('_')) != std::string::npos && last + 1 < name.size();) {
+    const auto part = name.begin() + static_cast<std::ptrdiff_t>(last + 1);
+    if (*part == 'x' || !std::all_of(part, name.end(), is_of_size)) break;
+    name.erase(last);
+  }
+  return name;
 }
 
 }  // namespace
