@@ -1,9 +1,7 @@
 #include "tests/flashlight/cuda/compare.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <regex>
+#include <cstring>
 
 #include "composit/eval/evaluate.h"
 #include "composit/ir/error.h"
@@ -17,11 +15,6 @@ namespace {
 
 using composit::Array;
 using Entry = int(const void* const*, void* const*, void*);
-
-std::string read(const std::string& path) {
-  std::ifstream stream(path);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 std::string element_type(composit::DType dtype) {
   return composit::is_half(dtype)               ? "uint16_t"
@@ -52,39 +45,29 @@ std::string entry(const composit::Graph& graph, const std::string& name, bool ca
          "_entry(const void* const* in, void* const* out, void* arena) {\n" + call + "}\n";
 }
 
-// The kernels with parameters that are watched.
-std::string watched(const std::string& text) {
-  static const std::regex pointer(R"((const )?([\w:<>]+)\* __restrict__ (\w+))");
-  return std::regex_replace(text, pointer, "host_cuda::Pointer<$1$2> $3");
-}
-
-// Memory with bytes around it that nobody may write.
+// Memory with bytes around it that nobody may write; it begins where cudaMalloc's would, so that
+// sectors are those of a device.
 class Guarded {
  public:
-  explicit Guarded(size_t bytes) : bytes_(2 * kAround + bytes, kPoison) {}
-  void* data() { return bytes_.data() + kAround; }
-  size_t size() const { return bytes_.size() - 2 * kAround; }
+  explicit Guarded(size_t size) : size_(size), bytes_(3 * kAround + size, kPoison) {
+    const auto first = reinterpret_cast<uintptr_t>(bytes_.data());
+    begin_ = static_cast<int64_t>((first + 2 * kAround - 1) / kAround * kAround - first);
+  }
+  void* data() { return bytes_.data() + begin_; }
+  size_t size() const { return size_; }
   bool is_whole() const {
     const auto poisoned = [](std::byte one) { return one == kPoison; };
-    return std::all_of(bytes_.begin(), bytes_.begin() + kAround, poisoned) &&
-           std::all_of(bytes_.end() - kAround, bytes_.end(), poisoned);
+    return std::all_of(bytes_.begin(), bytes_.begin() + begin_, poisoned) &&
+           std::all_of(bytes_.begin() + begin_ + static_cast<int64_t>(size_), bytes_.end(),
+                       poisoned);
   }
 
  private:
-  static constexpr int64_t kAround = 256;
+  static constexpr size_t kAround = 256;
   static constexpr std::byte kPoison{0xc7};
+  size_t size_;
   std::vector<std::byte> bytes_;
-};
-
-// The functions of host_memory.h in a library of kernels.
-struct Watch {
-  explicit Watch(const toolchain::Library& library)
-      : allow(library.symbol<void(const void*, size_t)>("host_cuda_allow")),
-        forget(library.symbol<void()>("host_cuda_forget")),
-        report(library.symbol<void(char*, int64_t*, int64_t*)>("host_cuda_report")) {}
-  void (*allow)(const void*, size_t);
-  void (*forget)();
-  void (*report)(char*, int64_t*, int64_t*);
+  int64_t begin_ = 0;
 };
 
 // The dtype whose rounding a result has: what is computed of 16-bit floats has theirs where it ends
@@ -99,10 +82,14 @@ composit::DType rounding_of(const composit::Graph& graph, composit::DType result
 std::string difference(const Case& one, const CudaSource& source, Entry* run, double times,
                        const Watch& watch, Sectors& sectors) {
   watch.forget();
+  std::vector<Guarded> values;
   std::vector<const void*> in;
   for (const Array& value : one.values) {
-    in.push_back(value.data());
-    watch.allow(value.data(), static_cast<size_t>(value.type().nbytes()));
+    values.emplace_back(static_cast<size_t>(value.type().nbytes()));
+    if (values.back().size() > 0)
+      std::memcpy(values.back().data(), value.data(), values.back().size());
+    in.push_back(values.back().data());
+    watch.allow(values.back().data(), values.back().size());
   }
   std::vector<Guarded> results;
   std::vector<void*> out;
@@ -115,12 +102,9 @@ std::string difference(const Case& one, const CudaSource& source, Entry* run, do
   Guarded arena(static_cast<size_t>(source.arena_bytes));
   watch.allow(arena.data(), arena.size());
   const int error = run(in.data(), out.data(), arena.data());
-  char fault[200] = "";
-  Sectors more;
-  watch.report(fault, &more.written, &more.least);
-  sectors.written += more.written;
-  sectors.least += more.least;
-  if (fault[0] != 0) return one.text + ": " + fault + "\n" + source.text + "\n";
+  sectors = watch.sectors();
+  if (const std::string fault = watch.fault(); !fault.empty())
+    return one.text + ": " + fault + "\n" + source.text + "\n";
   if (error != 0) return one.text + ": a kernel fails\n";
   const std::vector<Array> expected = composit::evaluate(one.graph, one.values);
   for (size_t i = 0; i < results.size(); ++i) {
@@ -139,12 +123,11 @@ std::string difference(const Case& one, const CudaSource& source, Entry* run, do
 
 }  // namespace
 
-std::string differences(const std::vector<Case>& cases, double times, Sectors* sectors,
+std::string differences(const std::vector<Case>& cases, double times, std::vector<Sectors>* sectors,
                         bool captured) {
   toolchain::Sources sources;
-  sources.headers = {package::shipped_file("flashlight_cuda.cuh"),
-                     {"host_cuda.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_cuda.h")},
-                     {"host_memory.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_memory.h")}};
+  for (const auto& [name, header] : machine_headers()) sources.headers.push_back({name, header});
+  sources.headers.push_back(package::shipped_file("flashlight_cuda.cuh"));
   std::string text = "#include \"host_cuda.h\"\n";
   std::vector<CudaSource> emitted;
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -160,12 +143,12 @@ std::string differences(const std::vector<Case>& cases, double times, Sectors* s
       toolchain::Library::load(sources, {.flags = {"-std=c++17", "-O0", "-fwrapv"}});
   const Watch watch(library);
   std::string found;
-  Sectors all;
+  std::vector<Sectors> seen(cases.size());
   for (size_t i = 0; i < cases.size(); ++i)
     found += difference(cases[i], emitted[i],
                         library.symbol<Entry>("case_" + std::to_string(i) + "_entry"), times, watch,
-                        all);
-  if (sectors != nullptr) *sectors = all;
+                        seen[i]);
+  if (sectors != nullptr) *sectors = seen;
   return found;
 }
 

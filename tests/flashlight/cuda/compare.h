@@ -6,6 +6,7 @@
 
 #include "composit/ir/graph.h"
 #include "flashlight/cuda/backend.h"
+#include "tests/flashlight/cuda/watched.h"
 
 namespace flashlight::cuda::test {
 
@@ -16,15 +17,10 @@ struct Case {
   std::vector<composit::Array> values;
 };
 
-// Sectors of 32 bytes that warps wrote, and how few they could have been.
-struct Sectors {
-  int64_t written = 0, least = 0;
-};
-
 // Empty, or every case that differs from the reference by more than `times` the tolerance of its
-// dtype, leaves its memory, or has threads that race: what, and the text. `captured`: in a CUDA
-// graph.
+// dtype, leaves its memory, or has threads that race: what, and the text. `sectors`: of each
+// case. `captured`: in a CUDA graph.
 std::string differences(const std::vector<Case>& cases, double times = 4,
-                        Sectors* sectors = nullptr, bool captured = false);
+                        std::vector<Sectors>* sectors = nullptr, bool captured = false);
 
 }  // namespace flashlight::cuda::test

@@ -2,8 +2,8 @@
 //
 // Each thread of a block is a fiber. Fibers run in shuffled order from barrier to barrier; a
 // shuffle of a warp is two barriers of its fibers. Barriers that not all reach are an error. Blocks
-// run one after the other, in shuffled order. Shared memory is poisoned before each; accesses to
-// memory are watched (host_memory.h).
+// run one after the other, in shuffled order. Shared memory is poisoned before each; accesses to it
+// and to global memory are watched (host_memory.h).
 #pragma once
 
 #include <ucontext.h>
@@ -23,7 +23,7 @@
 #define __forceinline__ inline
 // NaN, or large integers, when a block begins.
 #define FLASHLIGHT_SHARED(type, name, count) \
-  type* const name = host_cuda::Block::instance().shared<type>(count)
+  const host_cuda::Shared<type> name(host_cuda::Block::instance().shared<type>(count), count)
 #define __restrict__ __restrict
 
 using cudaError_t = int;
@@ -82,12 +82,6 @@ inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
     if (const cudaError_t error = work(); error != cudaSuccess) return error;
   return cudaSuccess;
 }
-template <class T>
-cudaError_t cudaGetSymbolAddress(void** memory, const T& symbol) {
-  *memory = const_cast<void*>(static_cast<const void*>(&symbol));
-  return cudaSuccess;
-}
-
 struct Coordinate {
   unsigned x = 0, y = 0, z = 0;
 };
@@ -96,6 +90,8 @@ inline Coordinate threadIdx, blockIdx, blockDim, gridDim;
 namespace host_cuda {
 
 struct Trap {};
+void end_barrier();  // of a block
+void end_block();
 
 class Block {
  public:
@@ -113,6 +109,7 @@ class Block {
     for (int i = 0; i < kThreads; ++i) start(i);
     while (step()) {
     }
+    end_block();
   }
   bool trapped() const { return trapped_; }
 
@@ -175,7 +172,10 @@ class Block {
     bool opened = false;
     for (int first = 0; first < kThreads; first += 32)
       opened = open(first, first + 32, warp) || opened;
-    opened = open(0, kThreads, block) || opened;
+    if (open(0, kThreads, block)) {
+      end_barrier();
+      opened = true;
+    }
     const bool all_ended = std::all_of(std::begin(fibers_), std::end(fibers_),
                                        [](const Fiber& one) { return one.wait == ended; });
     if (!opened && !all_ended) {
@@ -206,6 +206,16 @@ class Block {
 }  // namespace host_cuda
 
 #include "host_memory.h"
+
+template <class T>
+cudaError_t cudaGetSymbolAddress(void** memory, const T& symbol) {
+  *memory = const_cast<void*>(static_cast<const void*>(&symbol));
+  host_cuda::Memory::instance().allow(*memory, sizeof symbol);
+  return cudaSuccess;
+}
+
+inline void host_cuda::end_barrier() { Memory::instance().end_barrier(); }
+inline void host_cuda::end_block() { Memory::instance().end_block(); }
 
 inline void __syncthreads() { host_cuda::Block::instance().wait(host_cuda::Block::block); }
 [[noreturn]] inline void __trap() { throw host_cuda::Trap(); }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <complex>
+#include <iostream>
 
 #include "composit/ad/chain_rule.h"
 #include "composit/eval/evaluate.h"
@@ -13,6 +14,8 @@
 #include "examples/objectives/activations.h"
 #include "examples/objectives/bundle_adjustment.h"
 #include "examples/objectives/gmm.h"
+#include "examples/objectives/hand_tracking.h"
+#include "examples/objectives/lstm.h"
 #include "examples/programs/programs.h"
 #include "tests/flashlight/cuda/compare.h"
 
@@ -21,6 +24,14 @@ namespace {
 
 using namespace composit;  // NOLINT
 using test::Case;
+
+// The sectors that warps touch, over the fewest that would hold their elements.
+void print(const std::vector<Case>& cases, const std::vector<test::Sectors>& sectors) {
+  for (size_t i = 0; i < cases.size(); ++i)
+    std::cout << cases[i].text << ": " << sectors[i].reads.touched << " sectors read, "
+              << sectors[i].reads.ratio() << " times the fewest; " << sectors[i].writes.touched
+              << " written, " << sectors[i].writes.ratio() << " times\n";
+}
 
 // Threads, warps and blocks fold.
 TEST(CudaValues, Reductions) {
@@ -116,28 +127,43 @@ TEST(CudaValues, ComplexNumbers) {
   EXPECT_EQ(test::differences(cases, 16), "");
 }
 
-// Neighbouring threads write neighbouring elements, whatever they read.
-TEST(CudaValues, WritesAreCoalesced) {
+// Neighbouring threads read and write neighbouring elements: as few sectors as hold them. A
+// transpose reads down the columns, where each lane has a sector of its own and uses one of its 8
+// floats; only a tile in shared memory would be better. So does a warp that adds up a column of 64
+// elements and more, where a thread for each column would be too few threads.
+TEST(CudaValues, AccessesAreCoalesced) {
   const LazyTensor x = input("x", tensor_type(DType::float32, {64, 96})),
                    row = input("row", tensor_type(DType::float32, {96}));
   std::vector<double> values(64 * 96, 0.5);
   const Array array = array_of(x.type(), values);
   values.resize(96);
   const Array row_array = array_of(row.type(), values);
-  const std::vector<std::pair<std::string, LazyTensor>> results = {
+  struct Result {
+    std::string name;
+    LazyTensor value;
+    double most = 1;  // sectors read over the fewest
+  };
+  const LazyTensor turned = apply_one("aten::transpose.int", {x, int64_t{0}, int64_t{1}}) * 2;
+  const std::vector<Result> results = {
       {"elementwise", tanh(x) * x + row},
-      {"transposed", apply_one("aten::transpose.int", {x, int64_t{0}, int64_t{1}}) * 2},
+      {"transposed", turned, 8},
       {"softmax", apply_one("aten::softmax.int", {x, int64_t{1}})},
+      {"sum of rows", sum(x, {1})},
+      {"sum of columns", sum(x, {0}), 8},
+      {"rms norm",
+       x * apply_one("aten::rsqrt", {apply_one("aten::mean.dim", {x * x, Ints{1}, true})}) * row},
       {"cumsum", apply_one("aten::cumsum", {x, int64_t{0}})}};
-  for (const auto& [name, result] : results) {
-    Graph::Parts parts;
-    parts.inputs = {x, row};
-    parts.outputs = {result};
-    test::Sectors sectors;
-    EXPECT_EQ(test::differences({{name, Graph(std::move(parts)), {array, row_array}}}, 4, &sectors),
-              "");
-    // Memory of the test is not aligned to sectors.
-    EXPECT_LE(sectors.written, 1.3 * static_cast<double>(sectors.least)) << name;
+  std::vector<Case> cases;
+  for (const Result& result : results)
+    cases.push_back(
+        {result.name, Graph({.inputs = {x, row}, .outputs = {result.value}}), {array, row_array}});
+  std::vector<test::Sectors> sectors;
+  EXPECT_EQ(test::differences(cases, 4, &sectors), "");
+  print(cases, sectors);
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_LE(sectors[i].reads.ratio(), results[i].most) << results[i].name;
+    EXPECT_LE(sectors[i].writes.ratio(), 1) << results[i].name;
+    EXPECT_GT(sectors[i].reads.touched, 0) << results[i].name;
   }
 }
 
@@ -151,10 +177,17 @@ std::vector<Case> objective_cases() {
   add(objectives::gelu_problem(1000, DType::float64));
   add(objectives::gmm_problem({.d = 3, .k = 5, .n = 100}));
   add(objectives::bundle_adjustment_problem({.cameras = 3, .points = 20, .observations = 50}));
+  add(objectives::lstm_problem({.layers = 2, .characters = 5, .hidden = 7}));
+  add(objectives::hand_tracking_problem({.vertices = 30, .points = 10}));
   return cases;
 }
 
-TEST(CudaValues, Objectives) { EXPECT_EQ(test::differences(objective_cases()), ""); }
+TEST(CudaValues, Objectives) {
+  const std::vector<Case> cases = objective_cases();
+  std::vector<test::Sectors> sectors;
+  EXPECT_EQ(test::differences(cases, 4, &sectors), "");
+  print(cases, sectors);
+}
 
 // Those of examples/generated. The mixtures there have a thousand million accesses, each of which
 // the host's machine watches: Objectives has smaller ones.
@@ -170,7 +203,10 @@ TEST(CudaValues, GeneratedExamples) {
     }
     cases.push_back(std::move(one));
   }
-  EXPECT_EQ(test::differences(cases, 16), "");  // sums of a thousand terms in another order
+  std::vector<test::Sectors> sectors;
+  EXPECT_EQ(test::differences(cases, 16, &sectors),
+            "");  // sums of a thousand terms in another order
+  print(cases, sectors);
 }
 
 TEST(CudaValues, ObjectivesInAGraph) {
