@@ -1,19 +1,24 @@
 // Programs for CUDA that call LibTorch, compiled for the host: their kernels run in the host's
 // machine of tests/flashlight/cuda, calls of LibTorch on the CPU.
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
+#include <torch/nn.h>
+#include <torch/optim.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <iostream>
 
 #include "composit/ops/functions.h"
 #include "flashlight/cuda/backend.h"
 #include "flashlight/gradient.h"
 #include "flashlight/package/shipped.h"
 #include "flashlight/toolchain/library.h"
+#include "flashlight/trace.h"
+#include "tests/flashlight/cuda/watched.h"
 #include "tests/flashlight/small_models.h"
 
 namespace flashlight {
@@ -25,36 +30,79 @@ using zoo::Subject;
 using zoo::Tensors;
 using Entry = void(const Tensors&, Tensors&);
 
-std::string read(const std::string& path) {
-  std::ifstream stream(path);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
+// LibTorch's memory is what kernels may access, from when it is allocated until it is freed.
+class WatchedAllocator : public c10::Allocator {
+ public:
+  explicit WatchedAllocator(const cuda::test::Watch& watch)
+      : watch_(watch), inner_(c10::GetCPUAllocator()) {
+    c10::SetCPUAllocator(this, kPriority);
+  }
+  ~WatchedAllocator() override { c10::SetCPUAllocator(inner_, kPriority); }
+
+  c10::DataPtr allocate(size_t bytes) override {
+    auto* block = new Block{inner_->allocate(bytes), watch_.forbid};
+    void* const memory = block->memory.get();
+    watch_.allow(memory, bytes);
+    return {memory, block, &release, c10::kCPU};
+  }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+
+ private:
+  struct Block {
+    c10::DataPtr memory;
+    void (*forbid)(const void*);
+  };
+  static void release(void* context) {
+    const auto* block = static_cast<Block*>(context);
+    block->forbid(block->memory.get());
+    delete block;
+  }
+
+  static constexpr uint8_t kPriority = 100;
+  const cuda::test::Watch& watch_;
+  c10::Allocator* inner_;
+};
 
 class LinkedProgram {
  public:
   explicit LinkedProgram(const composit::Graph& graph)
       : library_(build(
             cuda::linked_source_of(graph, {.name = "program", .called = cuda::schema_of_call}))),
+        watch_(library_),
         entry_(library_.symbol<Entry>("entry")) {}
 
+  // Results are copies: their memory was the watched allocator's.
   Tensors operator()(const Tensors& inputs) const {
     Tensors results;
-    entry_(inputs, results);
+    watch_.forget();
+    for (const at::Tensor& input : inputs)
+      watch_.allow(input.storage().data(), input.storage().nbytes());
+    {
+      WatchedAllocator allocator(watch_);
+      entry_(inputs, results);
+    }
+    EXPECT_EQ(watch_.fault(), "");
+    const cuda::test::Sectors sectors = watch_.sectors();
+    std::cout << sectors.reads.touched << " sectors read, " << sectors.reads.ratio()
+              << " times the fewest; " << sectors.writes.touched << " written, "
+              << sectors.writes.ratio() << " times\n";
+    for (at::Tensor& result : results) result = result.clone();
     return results;
   }
 
  private:
   static toolchain::Library build(const cuda::CudaSource& source) {
     toolchain::Sources sources;
-    sources.headers = {
-        package::shipped_file("flashlight_cuda.cuh"),
-        package::shipped_file("flashlight_cuda_aten.cuh"),
-        {"host_cuda.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_cuda.h")},
-        {"host_memory.h", read(std::string(FLASHLIGHT_HOST_CUDA) + "/host_memory.h")},
-        {"program.h", source.header}};
+    sources.headers = {package::shipped_file("flashlight_cuda.cuh"),
+                       package::shipped_file("flashlight_cuda_aten.cuh"),
+                       {"program.h", source.header}};
+    for (const auto& [name, text] : cuda::test::machine_headers())
+      sources.headers.push_back({name, text});
     sources.units.push_back(
         {"program.cpp",
-         "#include \"host_cuda.h\"\n" + source.text +
+         "#include \"host_cuda.h\"\n" + cuda::test::watched(source.text) +
              "\nextern \"C\" void entry(const std::vector<at::Tensor>& inputs, "
              "std::vector<at::Tensor>& results) {\n  results = program(inputs);\n}\n"});
     std::vector<std::string> flags = {"-std=c++20", "-O1", "-fwrapv"};
@@ -64,6 +112,7 @@ class LinkedProgram {
   }
 
   toolchain::Library library_;
+  cuda::test::Watch watch_;
   Entry* entry_;
 };
 
@@ -111,6 +160,63 @@ TEST(CudaComplex, ValuesAreLibTorchs) {
   ASSERT_EQ(results[0].scalar_type(), at::kComplexFloat);
   EXPECT_LT(at::abs(results[0] - expected).max().item<float>(), 1e-5);
   EXPECT_LT(at::abs(results[1] - at::abs(expected * a)).max().item<float>(), 1e-4);
+}
+
+// A step of SGD with momentum is one program that writes the parameters and the velocities, as
+// LibTorch's optimizer does: two of them, since velocities are zero in the first.
+TEST(CudaTraining, StepsAreLibTorchs) {
+  torch::manual_seed(1);
+  const auto parameters = [] {
+    return Tensors{at::randn({8, 5}, at::kDouble), at::randn({8}, at::kDouble),
+                   at::randn({1, 8}, at::kDouble)};
+  };
+  const Tensors weights = parameters(), x = {at::randn({16, 5}, at::kDouble)};
+  const at::Tensor target = at::sin(x[0].sum(1, true));
+  Tensors trained;  // by LibTorch
+  for (const at::Tensor& weight : weights) trained.push_back(weight.clone().requires_grad_());
+  const auto loss_of = [](const Tensors& w, const at::Tensor& x, const at::Tensor& target) {
+    return at::mse_loss(at::linear(at::tanh(at::linear(x, w[0], w[1])), w[2]), target);
+  };
+
+  // The arguments are parameters, then velocities, x and target.
+  constexpr size_t kCount = 3;
+  constexpr double kRate = 0.1, kMomentum = 0.9;
+  const auto step = [&](const Tensors& arguments) {
+    Tensors w;
+    for (size_t i = 0; i < kCount; ++i) w.push_back(arguments[i].detach().clone().requires_grad_());
+    const at::Tensor loss = loss_of(w, arguments[2 * kCount], arguments[2 * kCount + 1]);
+    loss.backward();
+    const at::NoGradGuard without_gradients;
+    for (size_t i = 0; i < kCount; ++i) {
+      arguments[kCount + i].mul_(kMomentum).add_(w[i].grad());
+      arguments[i].add_(arguments[kCount + i], -kRate);
+    }
+    return loss.detach();
+  };
+  const auto fresh = [&] {
+    Tensors arguments;
+    for (const at::Tensor& weight : weights) arguments.push_back(weight.clone());
+    for (const at::Tensor& weight : weights) arguments.push_back(at::zeros_like(weight));
+    arguments.push_back(x[0]);
+    arguments.push_back(target);
+    return arguments;
+  };
+  const auto captured = trace(step, fresh());
+  const LinkedProgram program(captured.graph());
+  Tensors arguments = fresh();
+  const Tensors bound = tensors_of(captured, captured.graph(), arguments);
+
+  torch::optim::SGD optimizer(trained, torch::optim::SGDOptions(kRate).momentum(kMomentum));
+  for (int i = 0; i < 2; ++i) {
+    optimizer.zero_grad();
+    const at::Tensor expected = loss_of(trained, x[0], target);
+    expected.backward();
+    optimizer.step();
+    const Tensors results = program(bound);
+    EXPECT_LT(difference({results.at(0)}, {expected.detach()}), 1e-12);
+    for (size_t k = 0; k < kCount; ++k)
+      EXPECT_LT(difference({arguments[k]}, {trained[k].detach()}), 1e-12) << "parameter " << k;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, CudaModels, testing::ValuesIn(zoo::small_models()),
