@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <mutex>
 
 #include "tests/user_error.h"
@@ -36,6 +37,21 @@ TEST(Queues, RunEachTaskAfterThoseItWaitsFor) {
     });
     EXPECT_EQ(wrong, 0);
     for (const auto& one : done) EXPECT_TRUE(one);
+  }
+}
+
+// Each of two tasks waits until the other one has begun: one after the other they would never end.
+TEST(Queues, RunTasksAtTheSameTime) {
+  const Schedule all = schedule({{.queue = 0}, {.queue = 1}, {.queue = 1, .after = {0}}});
+  for (int round = 0; round < 200; ++round) {
+    std::barrier both(2);
+    std::atomic<int> met = 0;
+    run_in_queues(all, true, [&](size_t task) {
+      if (task == 2) return;
+      both.arrive_and_wait();
+      ++met;
+    });
+    EXPECT_EQ(met, 2);
   }
 }
 

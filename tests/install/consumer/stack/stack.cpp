@@ -1,5 +1,6 @@
 #include <composit/io/saved_capture.h>
 #include <composit/ir/error.h>
+#include <composit/op/operation.h>
 #include <stack/stack.h>
 
 #include <chrono>
@@ -167,6 +168,10 @@ class StackCode : public Code {
 }  // namespace
 
 const OptionTable& StackBackend::options() const { return fields().table(); }
+
+bool StackBackend::has_code(const Operation& operation) const {
+  return functions().count(operation.schema.name.str()) > 0;
+}
 
 Compiled StackBackend::make(const Graph& graph, const CompileOptions& options) const {
   return {std::make_shared<const StackCode>(graph, options)};

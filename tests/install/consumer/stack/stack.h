@@ -13,6 +13,7 @@ class StackBackend : public composit::Backend {
   std::string name() const override { return "stack"; }
   std::string help() const override { return "programs for a stack machine"; }
   const composit::OptionTable& options() const override;
+  bool has_code(const composit::Operation& operation) const override;
 
  protected:
   composit::Compiled make(const composit::Graph& graph,
