@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
@@ -21,8 +23,6 @@ using composit::Node;
 using composit::NodePtr;
 
 namespace {
-
-constexpr double kCopiedBytes = 5e9;  // per second, from one memory to another
 
 // ---- the work of nodes --------------------------------------------------------------------------
 
@@ -111,29 +111,45 @@ struct Block {
   std::string module;           // empty: of no module
   std::vector<double> seconds;  // by device
   double bytes_read = 0;        // of values that other blocks made
+  double callers_bytes = 0;     // of arguments that it reads, and of results that it makes
+};
+
+std::string milliseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f ms", 1e3 * seconds);
+  return text;
+}
+
+using Chosen = std::vector<size_t>;  // a device for each block
+
+// What a way costs beside computation.
+struct Between {
+  double calls = 0, copies = 0;  // seconds
+  double all() const { return calls + copies; }
 };
 
 class Proposer {
  public:
   Proposer(const Graph& graph, const NodeNames& names, const std::vector<DeviceChoice>& devices,
-           const composit::CompileOptions& options)
-      : names_(names), devices_(devices) {
-    for (const DeviceChoice& device : devices) speeds_.push_back(speed_of(device, options));
+           const Costs& costs)
+      : names_(names), devices_(devices), costs_(costs) {
     for (const NodePtr& node : graph.nodes())
       if (is_computed(*node)) add(node);
+    for (const LazyTensor& output : graph.outputs()) add_result(output);
+    for (const composit::Mutation& mutation : graph.mutations()) add_result(mutation.value);
   }
 
   Proposal run() {
-    const std::vector<size_t> chosen = fastest();
+    const Chosen chosen = fastest();
     Proposal proposal;
     size_t star = 0;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       if (blocks_[i].module.empty())
         star = i;
       else
-        add_line(blocks_[i].module, i, chosen[i], proposal);
+        add_line(blocks_[i].module, i, chosen, proposal);
     }
-    if (!blocks_.empty()) add_line("*", star, chosen[star], proposal);
+    if (!blocks_.empty()) add_line("*", star, chosen, proposal);
     return proposal;
   }
 
@@ -147,15 +163,29 @@ class Proposer {
     const Work work = work_of(node);
     bool any = false;
     for (size_t device = 0; device < devices_.size(); ++device) {
-      const double seconds = has_code(*node, device) ? seconds_on(speeds_[device], work) : HUGE_VAL;
+      const double seconds =
+          has_code(*node, device) ? seconds_on(costs_.speeds[device], work) : HUGE_VAL;
       any = any || seconds < HUGE_VAL;
       block.seconds[device] += seconds;
     }
     if (!any) refuse(*node);
-    for (const LazyTensor& operand : node->operands())
-      if (const size_t* maker = block_of_.find(operand.node.get());
-          maker != nullptr && *maker != found->second)
-        block.bytes_read += static_cast<double>(operand.type().nbytes());
+    for (const LazyTensor& operand : node->operands()) add_read(operand, found->second);
+  }
+
+  // A value is copied once for all that read it in a block. Weights are copied before calls.
+  void add_read(const LazyTensor& value, size_t number) {
+    if (!value || !passed_.insert({value.node.get(), value.index, number}).second) return;
+    const auto bytes = static_cast<double>(value.type().nbytes());
+    const size_t* maker = block_of_.find(value.node.get());
+    if (maker != nullptr && *maker != number) blocks_[number].bytes_read += bytes;
+    if (composit::is_input(*value.node) &&
+        composit::input_kind(*value.node) == composit::InputKind::user_input)
+      blocks_[number].callers_bytes += bytes;
+  }
+  void add_result(const LazyTensor& value) {
+    const size_t* maker = value ? block_of_.find(value.node.get()) : nullptr;
+    if (maker != nullptr)
+      blocks_[*maker].callers_bytes += static_cast<double>(value.type().nbytes());
   }
 
   bool has_code(const Node& node, size_t device) const {
@@ -173,23 +203,23 @@ class Proposer {
   }
 
   // The best way to each block and device, block by block.
-  std::vector<size_t> fastest() const {
+  Chosen fastest() const {
     const size_t devices = devices_.size();
-    std::vector<std::vector<size_t>> from(blocks_.size(), std::vector<size_t>(devices));
+    std::vector<Chosen> from(blocks_.size(), Chosen(devices));
     std::vector<double> best(devices, 0.0);
     for (size_t i = 0; i < blocks_.size(); ++i) {
       std::vector<double> next(devices, HUGE_VAL);
       for (size_t to = 0; to < devices; ++to)
         for (size_t before = 0; before < devices; ++before) {
-          const double seconds = best[before] + blocks_[i].seconds[to] +
-                                 (i == 0 ? 0 : change(before, to, blocks_[i].bytes_read));
+          const double seconds =
+              best[before] + blocks_[i].seconds[to] + between(before, to, i).all();
           if (seconds >= next[to]) continue;
           next[to] = seconds;
           from[i][to] = before;
         }
       best = next;
     }
-    std::vector<size_t> chosen(blocks_.size());
+    Chosen chosen(blocks_.size());
     size_t device = static_cast<size_t>(std::min_element(best.begin(), best.end()) - best.begin());
     for (size_t i = blocks_.size(); i-- > 0;) {
       chosen[i] = device;
@@ -197,39 +227,72 @@ class Proposer {
     }
     return chosen;
   }
-  double change(size_t from, size_t to, double bytes) const {
-    if (from == to) return 0;
-    const bool copies = devices_[from].memory != devices_[to].memory;
-    return speeds_[to].call + (copies ? bytes / kCopiedBytes : 0);
+  // Of a block on `to` after one on `before`; nothing is before the first one.
+  Between between(size_t before, size_t to, size_t block) const {
+    Between all;
+    const auto copies = [&](const std::string& memory, double bytes) {
+      if (memory != devices_[to].memory) all.copies += bytes / costs_.copied_bytes;
+    };
+    copies(kCallersMemory, blocks_[block].callers_bytes);
+    if (block == 0 || before == to) return all;
+    all.calls += costs_.speeds[to].call;
+    copies(devices_[before].memory, blocks_[block].bytes_read);
+    return all;
+  }
+  // Of a block and the next one, with this block elsewhere.
+  Between around(const Chosen& chosen, size_t block, size_t device) const {
+    Between all = between(block == 0 ? device : chosen[block - 1], device, block);
+    if (block + 1 == chosen.size()) return all;
+    const Between next = between(device, chosen[block + 1], block + 1);
+    return {all.calls + next.calls, all.copies + next.copies};
   }
 
-  void add_line(const std::string& what, size_t block, size_t device, Proposal& proposal) const {
-    proposal.lines.push_back({what, devices_[device].name});
+  void add_line(const std::string& what, size_t block, const Chosen& chosen,
+                Proposal& proposal) const {
+    const std::string& name = devices_[chosen[block]].name;
+    proposal.lines.push_back({what, name});
     std::string reason;
     for (size_t other = 0; other < devices_.size(); ++other) {
       const double seconds = blocks_[block].seconds[other];
-      char time[32];
-      std::snprintf(time, sizeof time, "%.3f ms", 1e3 * seconds);
       reason += (reason.empty() ? "" : ", ") + devices_[other].name + " " +
-                (seconds < HUGE_VAL ? time : "has no code");
+                (seconds < HUGE_VAL ? milliseconds(seconds) : "has no code");
     }
-    proposal.text += what + ": on " + devices_[device].name + "   # " + reason + "\n";
+    proposal.text += what + ": on " + name + "   # " + reason + in_spite_of(block, chosen) + "\n";
+  }
+
+  // What calls and copies made of it, where another device is faster for the block alone.
+  std::string in_spite_of(size_t block, const Chosen& chosen) const {
+    const std::vector<double>& seconds = blocks_[block].seconds;
+    const auto faster =
+        static_cast<size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
+    const double slower = seconds[chosen[block]] - seconds[faster];
+    if (slower <= 0) return "";
+    const Between here = around(chosen, block, chosen[block]),
+                  there = around(chosen, block, faster);
+    std::string more;
+    const auto add = [&](double difference, const char* of) {
+      if (difference > 0)
+        more += (more.empty() ? "" : " and ") + milliseconds(difference) + " more of " + of;
+    };
+    add(there.copies - here.copies, "copies");
+    add(there.calls - here.calls, "calls");
+    return "; " + milliseconds(slower) + " slower, but " + devices_[faster].name + " has " + more;
   }
 
   const NodeNames& names_;
   const std::vector<DeviceChoice>& devices_;
-  std::vector<Speed> speeds_;
+  const Costs& costs_;
   std::vector<Block> blocks_;  // in the order of their first nodes
   std::map<std::string, size_t> numbers_;
   composit::FlatMap<const Node*, size_t> block_of_;
+  std::set<std::tuple<const Node*, uint32_t, size_t>> passed_;  // values that a block reads
 };
 
 }  // namespace
 
 Proposal propose(const Graph& graph, const NodeNames& names,
-                 const std::vector<DeviceChoice>& devices,
-                 const composit::CompileOptions& options) {
-  return Proposer(graph, names, devices, options).run();
+                 const std::vector<DeviceChoice>& devices, const Costs& costs) {
+  return Proposer(graph, names, devices, costs).run();
 }
 
 }  // namespace flashlight::devices

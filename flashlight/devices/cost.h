@@ -1,13 +1,19 @@
 // Proposes which device computes which module, by how fast devices are.
 //
-//   const Proposal proposal = propose(graph, names, devices);
-//   std::cout << proposal.text;      // "encoder.layer.3: on mosaic   # 1.20 ms; cpp 8.10 ms\n"
+//   const Proposal proposal = propose(graph, names, devices, costs_of(devices, options));
+//   std::cout << proposal.text;      // "encoder.layer.3: on mosaic   # mosaic 1.2 ms, cpp 8.1
+//   ms\n"
 //
-// A node's time on a device is the larger of that for its arithmetic and that for the bytes that it
-// reads and writes, at rates that small programs show on this machine (measured once per process
-// and device). A device that goes on where another was pays for a call, and for copies if its
-// memory is another one. Of all ways to give modules to devices, in the order of the program, the
-// fastest by these numbers is taken (Viterbi's algorithm).
+// A node's time on a device is that for its arithmetic, or else for the bytes that it reads and
+// writes, at rates that small programs show on this machine (measured once per process and device).
+// A device that goes on where another was pays for a call, and for copies of what it reads if its
+// memory is another one; one whose memory is not the caller's, for arguments and results. Of all
+// ways to give modules to devices, in the order of the program, the fastest by these numbers is
+// taken (Viterbi's algorithm). Where a module is not on the device that is the fastest for it
+// alone, the text says what calls and copies made of that:
+//
+//   head: on cpp   # cpp 1.200 ms, far 1.000 ms; 0.200 ms slower, but far has 1.100 ms more of
+//   copies
 #pragma once
 
 #include <string>
@@ -27,12 +33,25 @@ struct Speed {
 // Runs small programs on the device. Thread-safe.
 const Speed& speed_of(const DeviceChoice& device, const composit::CompileOptions& options);
 
+// Bytes per second that are copied from one memory to another where no measurement tells.
+constexpr double kUsualCopiedBytes = 5e9;
+// The rate on this machine: the median of several copies, measured once per process. Thread-safe.
+double copied_bytes();
+
+// What a proposal goes by.
+struct Costs {
+  std::vector<Speed> speeds = {};           // by device
+  double copied_bytes = kUsualCopiedBytes;  // per second, from one memory to another
+};
+// By measurements on this machine.
+Costs costs_of(const std::vector<DeviceChoice>& devices, const composit::CompileOptions& options);
+
 struct Proposal {
   std::vector<Line> lines;  // for `place`, "*" last
   std::string text;         // the same for people, with the reason behind each line
 };
 // UserError if a node has no code on any of the devices.
 Proposal propose(const composit::Graph& graph, const NodeNames& names,
-                 const std::vector<DeviceChoice>& devices, const composit::CompileOptions& options);
+                 const std::vector<DeviceChoice>& devices, const Costs& costs);
 
 }  // namespace flashlight::devices

@@ -125,8 +125,8 @@ Plan plan_of(const Graph& graph, const CompileOptions& options) {
   Choices choices = parse_choices(chosen.choices);
   Plan plan;
   if (!chosen.propose.empty()) {
-    const Proposal proposal =
-        propose(graph, names, devices_to_propose(chosen.propose, choices), options);
+    const std::vector<DeviceChoice> devices = devices_to_propose(chosen.propose, choices);
+    const Proposal proposal = propose(graph, names, devices, costs_of(devices, options));
     plan.proposal = proposal.text;
     add_lines(proposal.lines, choices);
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -118,7 +119,36 @@ Speed measured(const DeviceChoice& device, const CompileOptions& options) {
   return speed;
 }
 
+// The median rate of several copies that no cache holds.
+double measured_copies() {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kBytes = size_t{1} << 25;
+  constexpr int kCopies = 7;
+  const std::vector<char> from(kBytes, 1);
+  std::vector<char> to(kBytes);
+  std::vector<double> seconds;
+  for (int i = 0; i < kCopies; ++i) {
+    const Clock::time_point start = Clock::now();
+    std::memcpy(to.data(), from.data(), kBytes);
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + kCopies / 2, seconds.end());
+  const double median = seconds[kCopies / 2];
+  return to.back() == 1 && median > 0 ? kBytes / median : kUsualCopiedBytes;
+}
+
 }  // namespace
+
+double copied_bytes() {
+  static const double rate = measured_copies();
+  return rate;
+}
+
+Costs costs_of(const std::vector<DeviceChoice>& devices, const CompileOptions& options) {
+  Costs costs{.copied_bytes = copied_bytes()};
+  for (const DeviceChoice& device : devices) costs.speeds.push_back(speed_of(device, options));
+  return costs;
+}
 
 const Speed& speed_of(const DeviceChoice& device, const CompileOptions& options) {
   static std::mutex mutex;

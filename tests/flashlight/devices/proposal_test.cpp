@@ -33,7 +33,7 @@ TEST(Proposal, TakesTheFasterDeviceAndSaysWhy) {
   const Choices choices = parse_choices("");
   const std::vector<DeviceChoice> devices = {device_named("reference", choices, ""),
                                              device_named("mosaic", choices, "")};
-  const Proposal proposal = propose(graph, names, devices, {});
+  const Proposal proposal = propose(graph, names, devices, costs_of(devices, {}));
   EXPECT_THAT(proposal.text, HasSubstr("encoder.layer.0: on mosaic   # reference "));
   EXPECT_THAT(proposal.text, HasSubstr("encoder.layer.1: on mosaic   # reference "));
   EXPECT_THAT(proposal.text, HasSubstr("*: on mosaic   # reference "));
@@ -41,6 +41,82 @@ TEST(Proposal, TakesTheFasterDeviceAndSaysWhy) {
   const Placement placement = place(graph, names, parse_choices(proposal.text));
   EXPECT_EQ(placement.devices.size(), 1U);
   EXPECT_EQ(placement.devices[0].name, "mosaic");
+}
+
+// ---- given times --------------------------------------------------------------------------------
+
+// exp(x) of "first", and a product of "second". A product of 256 x 256 is 1.2 ms on the device
+// "near"; on "far" 1 ms, and there is no exp.
+struct Given {
+  explicit Given(const std::string& memory) {
+    const composit::Type square = tensor_type(DType::float32, {256, 256});
+    const LazyTensor x = composit::input("x", square),
+                     w = composit::input("w", square, composit::InputKind::parameter),
+                     a = scoped("first", composit::exp(x)),
+                     b = scoped("second", composit::matmul(a, w));
+    graph = Graph({.inputs = {x, w}, .outputs = {b}});
+    const Choices choices =
+        parse_choices("device near: cpp\ndevice far: cpp, memory " + memory + "\n");
+    for (const char* name : {"near", "far"}) devices.push_back(device_named(name, choices, ""));
+    constexpr double kOperations = 2.0 * 256 * 256 * 256;
+    costs.speeds = {{.products = kOperations / 1.2e-3, .bytes = 1e9},
+                    {.products = kOperations / 1e-3, .bytes = 0}};
+  }
+  Proposal proposal() const { return propose(graph, NodeNames(graph), devices, costs); }
+
+  Graph graph;
+  std::vector<DeviceChoice> devices;
+  Costs costs;
+};
+
+constexpr double kSquareBytes = 4 * 256 * 256;
+
+// exp reads and writes 256 KiB each. The product's operand and its result would be copied.
+TEST(Proposal, StaysOnASlowerDeviceForACopy) {
+  Given given("elsewhere");
+  given.costs.copied_bytes = kSquareBytes / .55e-3;
+  const Proposal stays = given.proposal();
+  ASSERT_EQ(stays.lines.size(), 3U);
+  EXPECT_EQ(stays.lines[1].device, "near");
+  EXPECT_THAT(stays.text, HasSubstr("first: on near   # near 0.524 ms, far has no code\n"));
+  EXPECT_THAT(stays.text, HasSubstr("second: on near   # near 1.200 ms, far 1.000 ms; 0.200 ms "
+                                    "slower, but far has 1.100 ms more of copies\n"));
+  // Twice .09 ms is less than the difference.
+  given.costs.copied_bytes = kSquareBytes / .09e-3;
+  EXPECT_THAT(given.proposal().text, HasSubstr("second: on far   # near 1.200 ms, far 1.000 ms\n"));
+  given.costs.copied_bytes = kSquareBytes / .11e-3;
+  EXPECT_THAT(given.proposal().text, HasSubstr("but far has 0.220 ms more of copies\n"));
+}
+
+TEST(Proposal, StaysOnASlowerDeviceForACall) {
+  Given given(kCallersMemory);
+  EXPECT_THAT(given.proposal().text, HasSubstr("second: on far   # near 1.200 ms, far 1.000 ms\n"));
+  given.costs.speeds[1].call = .3e-3;
+  EXPECT_THAT(given.proposal().text, HasSubstr("second: on near   # near 1.200 ms, far 1.000 ms; "
+                                               "0.200 ms slower, but far has 0.300 ms more of "
+                                               "calls\n"));
+  given.costs.speeds[1].call = .1e-3;
+  EXPECT_THAT(given.proposal().text, HasSubstr("second: on far"));
+}
+
+// A value that is read several times is copied once, and weights never are.
+TEST(Proposal, CountsACopyOnce) {
+  Given given("elsewhere");
+  const LazyTensor a = given.graph.outputs()[0].node->operands()[0], w = given.graph.inputs()[1],
+                   b = scoped("second", composit::matmul(a, w)),
+                   c = scoped("second", composit::matmul(b, a));
+  given.graph = Graph({.inputs = given.graph.inputs(), .outputs = {c}});
+  given.costs.copied_bytes = kSquareBytes / .3e-3;
+  EXPECT_THAT(given.proposal().text,
+              HasSubstr("second: on near   # near 2.400 ms, far 2.000 ms; 0.400 ms slower, but far "
+                        "has 0.600 ms more of copies\n"));
+}
+
+TEST(Proposal, MeasuresCopiesOnce) {
+  const double rate = copied_bytes();
+  EXPECT_GT(rate, 1e7);
+  EXPECT_LT(rate, 1e13);
+  EXPECT_EQ(copied_bytes(), rate);
 }
 
 }  // namespace
