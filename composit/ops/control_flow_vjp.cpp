@@ -7,6 +7,7 @@
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/recompute.h"
+#include "composit/ops/scatters.h"
 #include "composit/ops/tracing.h"
 
 namespace composit {
@@ -72,7 +73,6 @@ struct Loop {
 // are dropped afterwards.
 struct TripBlocks {
   LazyTensors cotangents;  // of live carried values: carried
-  LazyTensors sums;        // of what flowed to tensors from outside: carried
   LazyTensors values;      // the carried values at the start of the trip: slots
   LazyTensors slots;       // of the loop's sequences
   LazyTensors given;       // cotangents of the trip's outputs: slots
@@ -99,6 +99,13 @@ LazyTensors dear_values(const Graph& body, size_t varying) {
   return values;
 }
 
+// How the gradient of a tensor from outside leaves the loop: as one sum, or as updates, of which
+// each has its places if they are the same in all trips.
+struct OutsideFlow {
+  size_t outside;
+  std::vector<std::optional<std::vector<Expr>>> places;
+};
+
 // The scan that runs back over a loop.
 class Reversal {
  public:
@@ -114,14 +121,19 @@ class Reversal {
   Gradients run() {
     Traced trip(block_types(),
                 [&](const LazyTensors& blocks) { return back_through(grouped(blocks)); });
-    trip.cut(dear_blocks_);
+    LazyTensors cut = dear_blocks_;
+    append(cut, sum_blocks_);
+    trip.cut(cut);
     Gradients gradients(carried() + loop_.sequences.size() + loop_.outside.size());
     if (trip.outputs().empty()) return gradients;
     const LazyTensors results = emit(trip);
     auto next = results.begin();
     for (size_t i : live_) gradients[i] = *next++;
-    for (size_t i : reached_) gradients[carried() + loop_.sequences.size() + i] = *next++;
+    auto sum = next;
+    next += static_cast<int64_t>(sums_.size());
     for (size_t i : stacked_) gradients[carried() + i] = *next++;
+    for (const OutsideFlow& flow : flows_)
+      gradients[carried() + loop_.sequences.size() + flow.outside] = gathered(flow, sum, next);
     return gradients;
   }
 
@@ -158,7 +170,6 @@ class Reversal {
     const auto outside = inputs.begin() + static_cast<int64_t>(carried() + loop_.sequences.size());
     std::vector<Type> types;
     for (size_t i : live_) types.push_back(inputs[i]);
-    for (size_t i : summed_) types.push_back(*(outside + static_cast<int64_t>(i)));
     types.insert(types.end(), inputs.begin(), outside);
     for (size_t i : given_) types.push_back(outputs[i]);
     types.insert(types.end(), outside, inputs.end());
@@ -171,7 +182,6 @@ class Reversal {
       return LazyTensors(begin, next);
     };
     return {.cotangents = take(live_.size()),
-            .sums = take(summed_.size()),
             .values = take(carried()),
             .slots = take(loop_.sequences.size()),
             .given = take(given_.size()),
@@ -196,11 +206,11 @@ class Reversal {
       outputs.push_back(gradient->defined() ? *gradient : zeros_like(blocks.values[i]));
       ++gradient;
     }
-    for (size_t i = 0; i < summed_.size(); ++i, ++gradient)
-      if (gradient->defined()) {
-        outputs.push_back(blocks.sums[i] + *gradient);
-        reached_.push_back(summed_[i]);
-      }
+    for (size_t i : summed_) {
+      if (gradient->defined()) flow_out(i, *gradient);
+      ++gradient;
+    }
+    append(outputs, sums_);
     for (size_t i = 0; i < blocks.slots.size(); ++i) {
       if (!wanted_sequence(i)) continue;
       if (gradient->defined()) {
@@ -209,7 +219,50 @@ class Reversal {
       }
       ++gradient;
     }
+    append(outputs, updates_);
     return outputs;
+  }
+
+  // What flows to a tensor from outside in a trip is added to a sum that is carried, as large as
+  // the tensor. If only few of its elements are reached, the trip gives these instead, or adds them
+  // to a sum as small if they are the same in all trips: so the loop does not compute more than a
+  // constant times what it reads.
+  void flow_out(size_t outside, const LazyTensor& gradient) {
+    OutsideFlow flow{outside, {}};
+    const auto scatters = scatters_of(gradient);
+    for (const Scatter& scatter : scatters.value_or(std::vector<Scatter>())) {
+      flow.places.push_back(fixed_places(scatter));
+      const LazyTensors updates = updates_of(scatter);
+      if (flow.places.back())
+        add_sum(updates[0]);
+      else
+        append(updates_, updates);
+    }
+    if (flow.places.empty()) add_sum(gradient);
+    flows_.push_back(std::move(flow));
+  }
+  void add_sum(const LazyTensor& value) {
+    sum_blocks_.push_back(fresh_block(value.type()));
+    sums_.push_back(sum_blocks_.back() + value);
+  }
+  // The gradient of a tensor from outside, of sums and updates that the loop gives.
+  LazyTensor gathered(const OutsideFlow& flow, LazyTensors::const_iterator& sum,
+                      LazyTensors::const_iterator& stacked) const {
+    if (flow.places.empty()) return *sum++;
+    const Type& type = loop_.outside[flow.outside].type();
+    std::vector<Updates> all;
+    for (const auto& fixed : flow.places) {
+      Updates updates;
+      if (fixed) {
+        updates = {{}, *fixed, *sum++};
+      } else {
+        updates.places = {stacked, stacked + static_cast<int64_t>(type.rank())};
+        stacked += static_cast<int64_t>(type.rank());
+        updates.values = *stacked++;
+      }
+      all.push_back(std::move(updates));
+    }
+    return put_together(type, all);
   }
 
   // The results of the body, and its expensive values, in the order in which they are computed.
@@ -228,8 +281,9 @@ class Reversal {
   LazyTensors emit(const Traced& trip) {
     Flags used = trip.used();
     std::fill_n(used.begin(), live_.size(), true);  // a carried value has its place, used or not
-    const size_t values = live_.size() + summed_.size(), slots = values + carried();
+    const size_t values = live_.size(), slots = values + carried();
     const size_t given = slots + loop_.sequences.size(), outside = given + given_.size();
+    const size_t dear = outside + loop_.outside.size(), sums = dear + dear_.size();
     std::vector<size_t> order;
     const auto kept = [&](size_t first, const LazyTensors& tensors) {
       LazyTensors some;
@@ -241,12 +295,13 @@ class Reversal {
       return some;
     };
     const auto& inputs = loop_.body.inputs();
-    const LazyTensors init = kept(0, initial());
+    LazyTensors init = kept(0, initial());
+    append(init, kept(sums, zero_sums()));
     LazyTensors sequences = kept(slots, loop_.sequences);
     append(sequences, kept(given, given_cotangents()));
     LazyTensors tape =
         kept(values, {inputs.begin(), inputs.begin() + static_cast<int64_t>(carried())});
-    append(tape, kept(outside + loop_.outside.size(), dear_));
+    append(tape, kept(dear, dear_));
     append(sequences, taped(tape));
     LazyTensors others = kept(outside, loop_.outside);
     const Closed closed = close({trip}, order);
@@ -262,8 +317,12 @@ class Reversal {
     LazyTensors init;
     for (size_t i : live_)
       init.push_back(v_.cotangents[i].defined() ? v_.cotangents[i] : zeros_like(loop_.carried[i]));
-    for (size_t i : summed_) init.push_back(zeros_like(loop_.outside[i]));
     return init;
+  }
+  LazyTensors zero_sums() const {
+    LazyTensors sums;
+    for (const LazyTensor& sum : sums_) sums.push_back(zeros_like(sum));
+    return sums;
   }
   LazyTensors given_cotangents() const {
     LazyTensors given;
@@ -291,8 +350,11 @@ class Reversal {
   const Vjp& v_;
   const Loop& loop_;
   std::vector<size_t> live_, summed_, given_;  // of carried values, outside, results
-  std::vector<size_t> reached_, stacked_;      // of outside, sequences: what gradients flow to
+  std::vector<size_t> stacked_;                // of sequences: what gradients flow to
   LazyTensors dear_, dear_blocks_;             // in the body, in a trip
+  std::vector<OutsideFlow> flows_;
+  LazyTensors sums_, sum_blocks_;  // in a trip: what it carries for them, and from the trip before
+  LazyTensors updates_;            // in a trip: what it gives for them
 };
 
 // ---- branches -----------------------------------------------------------------------------------

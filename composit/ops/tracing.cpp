@@ -12,13 +12,6 @@ namespace {
 
 Type contiguous(const Type& type) { return tensor_type(type.dtype, type.sizes); }
 
-// No two blocks have one name while functions are traced: an input is its name and type, and a
-// function may be traced within another one.
-LazyTensor fresh_block(const Type& type) {
-  static std::atomic<uint64_t> count = 0;
-  return input("block " + std::to_string(count++), contiguous(type), InputKind::block);
-}
-
 uint64_t next_serial() { return fresh_block(tensor_type(DType::bool_, {})).node->serial(); }
 
 // Makes one region; `outside` are what all of them take.
@@ -51,6 +44,13 @@ Region region_of(const Traced& function, const std::vector<size_t>& order,
 }
 
 }  // namespace
+
+// No two blocks have one name while functions are traced: an input is its name and type, and a
+// function may be traced within another one.
+LazyTensor fresh_block(const Type& type) {
+  static std::atomic<uint64_t> count = 0;
+  return input("block " + std::to_string(count++), contiguous(type), InputKind::block);
+}
 
 std::vector<Type> tensor_types(const LazyTensors& tensors) {
   std::vector<Type> types;

@@ -46,6 +46,10 @@ class Traced {
   std::vector<NodePtr> nodes_;
 };
 
+// An input of this type that is no other one: for `cut`, as what a function has in place of a value
+// that it does not compute.
+LazyTensor fresh_block(const Type& type);
+
 // Regions made of functions. Their inputs are the blocks in the order `order` (all blocks, if it is
 // absent), followed by all values that any of the functions takes from outside.
 struct Closed {
