@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "composit/ir/transform.h"
-#include "composit/op/promotion.h"
+#include "composit/ops/dependences.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/recompute.h"
 #include "composit/ops/scatters.h"
@@ -13,18 +13,8 @@
 namespace composit {
 namespace {
 
-bool carries_gradient(const Type& type) { return category(type.dtype) >= DTypeCategory::floating; }
-
 void append(LazyTensors& tensors, const LazyTensors& more) {
   tensors.insert(tensors.end(), more.begin(), more.end());
-}
-
-// ---- what depends on what -----------------------------------------------------------------------
-
-using Flags = std::vector<bool>;
-
-void unite(Flags& flags, const Flags& more) {
-  for (size_t i = 0; i < flags.size(); ++i) flags[i] = flags[i] || more[i];
 }
 
 bool meet(const Flags& a, const Flags& b) {
@@ -32,33 +22,6 @@ bool meet(const Flags& a, const Flags& b) {
     if (a[i] && b[i]) return true;
   return false;
 }
-
-// Per output, the inputs that it depends on through values that carry gradients.
-std::vector<Flags> dependences(const Graph& body) {
-  const Flags none(body.inputs().size());
-  FlatMap<const Node*, Flags> known;
-  const auto of = [&](const LazyTensor& tensor) {
-    const Flags* found = carries_gradient(tensor.type()) ? known.find(tensor.node.get()) : nullptr;
-    return found == nullptr ? none : *found;
-  };
-  for (size_t i = 0; i < body.inputs().size(); ++i) {
-    Flags own = none;
-    own[i] = true;
-    known[body.inputs()[i].node.get()] = own;
-  }
-  for (const NodePtr& node : body.nodes()) {
-    if (is_input(*node)) continue;
-    Flags flags = none;
-    for (const LazyTensor& operand : node->operands())
-      if (operand) unite(flags, of(operand));
-    known[node.get()] = flags;
-  }
-  std::vector<Flags> result;
-  for (const LazyTensor& output : body.outputs()) result.push_back(of(output));
-  return result;
-}
-
-// ---- loops --------------------------------------------------------------------------------------
 
 struct Loop {
   LazyTensors carried, sequences, outside;
@@ -103,7 +66,7 @@ LazyTensors dear_values(const Graph& body, size_t varying) {
 // each has its places if they are the same in all trips.
 struct OutsideFlow {
   size_t outside;
-  std::vector<std::optional<std::vector<Expr>>> places;
+  std::vector<Places> places;
 };
 
 // The scan that runs back over a loop.
@@ -251,17 +214,8 @@ class Reversal {
     if (flow.places.empty()) return *sum++;
     const Type& type = loop_.outside[flow.outside].type();
     std::vector<Updates> all;
-    for (const auto& fixed : flow.places) {
-      Updates updates;
-      if (fixed) {
-        updates = {{}, *fixed, *sum++};
-      } else {
-        updates.places = {stacked, stacked + static_cast<int64_t>(type.rank())};
-        stacked += static_cast<int64_t>(type.rank());
-        updates.values = *stacked++;
-      }
-      all.push_back(std::move(updates));
-    }
+    for (const Places& fixed : flow.places)
+      all.push_back(take_updates(type, fixed, fixed ? sum : stacked));
     return put_together(type, all);
   }
 
@@ -357,72 +311,7 @@ class Reversal {
   LazyTensors updates_;            // in a trip: what it gives for them
 };
 
-// ---- branches -----------------------------------------------------------------------------------
-
-// Operands that a result with a cotangent depends on, in either branch.
-Flags reached_operands(const Vjp& v, const Graph& then_body, const Graph& else_body) {
-  Flags reached(then_body.inputs().size());
-  for (const Graph* body : {&then_body, &else_body}) {
-    const std::vector<Flags> depends = dependences(*body);
-    for (size_t i = 0; i < depends.size(); ++i)
-      if (v.cotangents[i].defined()) unite(reached, depends[i]);
-  }
-  return reached;
-}
-
-// The gradients of the operands that are flagged, from blocks for all operands and for each
-// cotangent that is there.
-LazyTensors back_through_branch(const Vjp& v, const Graph& body, const Flags& flagged,
-                                const LazyTensors& blocks) {
-  const auto middle = blocks.begin() + static_cast<int64_t>(flagged.size());
-  LazyTensors flows, inputs;
-  auto flow = middle;
-  for (const LazyTensor& cotangent : v.cotangents)
-    flows.push_back(cotangent.defined() ? *flow++ : LazyTensor());
-  for (size_t i = 0; i < flagged.size(); ++i)
-    if (flagged[i]) inputs.push_back(blocks[i]);
-  LazyTensors gradients = v.back(call_region(body, {blocks.begin(), middle}), inputs, flows);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!gradients[i].defined()) gradients[i] = zeros_like(inputs[i]);
-  return gradients;
-}
-
 }  // namespace
-
-Gradients cond_vjp(const Vjp& v, const LazyTensor& predicate, const LazyTensors& operands,
-                   const Graph& then_body, const Graph& else_body) {
-  Flags flagged = reached_operands(v, then_body, else_body);
-  for (size_t i = 0; i < flagged.size(); ++i) flagged[i] = flagged[i] && v.wanted[1 + i];
-  LazyTensors all = operands;
-  for (const LazyTensor& cotangent : v.cotangents)
-    if (cotangent.defined()) all.push_back(cotangent);
-  std::vector<Type> types;
-  for (const LazyTensor& tensor : all) types.push_back(tensor.type());
-  const auto branch = [&](const Graph& body) {
-    return Traced(types, [&](const LazyTensors& blocks) {
-      return back_through_branch(v, body, flagged, blocks);
-    });
-  };
-  const std::vector<Traced> branches = {branch(then_body), branch(else_body)};
-  Flags either = branches[0].used();
-  unite(either, branches[1].used());
-  std::vector<size_t> order;
-  LazyTensors used;
-  for (size_t i = 0; i < all.size(); ++i)
-    if (either[i]) {
-      order.push_back(i);
-      used.push_back(all[i]);
-    }
-  const Closed closed = close(branches, order);
-  append(used, closed.outside);
-  const LazyTensors results =
-      apply("composit::cond",
-            {predicate, used, Attribute(closed.regions[0]), Attribute(closed.regions[1])});
-  Gradients gradients(1 + operands.size());
-  for (size_t i = 0, next = 0; i < operands.size(); ++i)
-    if (flagged[i]) gradients[1 + i] = results[next++];
-  return gradients;
-}
 
 Gradients map_vjp(const Vjp& v, const LazyTensors& sequences, const LazyTensors& outside,
                   const Graph& body, int64_t length) {

@@ -7,9 +7,11 @@
 //
 // A loop is differentiated by a scan that runs back. Its body computes a trip of the loop again
 // from the carried values at its start, and goes back through it; it carries the cotangents of the
-// carried values, and sums what flows to tensors from outside. What this needs of the trip forward,
-// carried values and values that are expensive to compute (composit/ops/recompute.h), are outputs
-// of the loop forward, which is a node of its own then: the loop with more outputs.
+// carried values, and sums what flows to tensors from outside; where it reaches few elements of one
+// in a trip, it gives these (composit/ops/scatters.h), and they are put together behind it. What
+// this needs of the trip forward, carried values and values that are expensive to compute
+// (composit/ops/recompute.h), are outputs of the loop forward, which is a node of its own then: the
+// loop with more outputs.
 #pragma once
 
 #include <optional>

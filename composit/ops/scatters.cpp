@@ -209,7 +209,7 @@ std::optional<Scatters> scatters_of(const LazyTensor& x) {
   return scatters;
 }
 
-std::optional<std::vector<Expr>> fixed_places(const Scatter& scatter) {
+Places fixed_places(const Scatter& scatter) {
   const Statement& statement = scatter.statement;
   std::vector<Expr> at = statement.stores[0].at;
   if (std::any_of(at.begin(), at.end(), has_loads)) return {};
@@ -234,6 +234,12 @@ LazyTensors updates_of(const Scatter& scatter) {
   give(added.value, added.value.dtype());
   loops.statements = {std::move(statement)};
   return apply("composit::loops", {scatter.operands, print(loops)});
+}
+
+Updates take_updates(const Type& type, const Places& fixed, LazyTensors::const_iterator& next) {
+  if (fixed) return {.places = {}, .fixed = *fixed, .values = *next++};
+  const auto first = std::exchange(next, next + static_cast<int64_t>(type.rank()));
+  return {.places = {first, next}, .fixed = {}, .values = *next++};
 }
 
 LazyTensor put_together(const Type& type, const std::vector<Updates>& updates) {

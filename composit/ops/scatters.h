@@ -28,7 +28,8 @@ std::optional<std::vector<Scatter>> scatters_of(const LazyTensor& x);
 
 // The places of a scatter, as expressions of the axes that its store runs over, if they are known
 // without its operands.
-std::optional<std::vector<Expr>> fixed_places(const Scatter& scatter);
+using Places = std::optional<std::vector<Expr>>;
+Places fixed_places(const Scatter& scatter);
 
 // What a scatter adds: an index for each axis of its result, left out if they are fixed, then the
 // values. All have a size for each axis that the store runs over. Where the statement does not
@@ -42,5 +43,8 @@ struct Updates {
   LazyTensor values = {};
 };
 LazyTensor put_together(const Type& type, const std::vector<Updates>& updates);
+
+// Of tensors in the order of updates_of: those of one scatter, whose result has this type.
+Updates take_updates(const Type& type, const Places& fixed, LazyTensors::const_iterator& next);
 
 }  // namespace composit

@@ -39,8 +39,17 @@ Signature signature_of(const Interpreter& interpreter, const Name& name, Positio
     return {{{"x", argument}, {"dx", tangent(argument)}}, tangent(of.result)};
   if (derivation == "rev" || derivation == "sufrev")
     return {{{"x", argument}, {"dy", tangent(of.result)}}, tangent(argument)};
+  // What the pass back needs of the pass forward is the argument.
+  if (derivation == "suffwdpass") {
+    Type both{Type::Kind::tuple};
+    both.parts = {of.result, argument};
+    return {of.parameters, both};
+  }
+  if (derivation == "sufrevpass")
+    return {{{"dy", tangent(of.result)}, {"x", argument}}, tangent(argument)};
   throw composit::UserError("[ks] '" + print(name) +
-                            "' has no graph: expected a function, its fwd, rev or sufrev");
+                            "' has no graph: expected a function, its fwd, rev, sufrev, suffwdpass "
+                            "or sufrevpass");
 }
 
 // Makes inputs, and the argument that they are the numbers of.

@@ -85,6 +85,22 @@ TEST_P(KsPrograms, HaveDerivatives) {
   EXPECT_EQ(run(one.text, "[sufrev " + one.function + "]", with_cotangents), gradients);
 }
 
+// The pass forward gives the result, and for the pass back the argument.
+TEST_P(KsPrograms, HavePassesForwardAndBack) {
+  const TestProgram& one = GetParam();
+  Numbers expected = one.expected;
+  for (const Input& input : one.inputs)
+    expected.insert(expected.end(), input.values.begin(), input.values.end());
+  expect_near(run(one.text, "[suffwdpass " + one.function + "]", one.inputs), expected, 1e-13);
+
+  const std::vector<Input> given = like_result(one, cotangents(one.expected.size()));
+  std::vector<Input> before = given, after = one.inputs;
+  before.insert(before.end(), one.inputs.begin(), one.inputs.end());
+  after.insert(after.end(), given.begin(), given.end());
+  EXPECT_EQ(run(one.text, "[sufrevpass " + one.function + "]", before),
+            run(one.text, "[rev " + one.function + "]", after));
+}
+
 INSTANTIATE_TEST_SUITE_P(All, KsPrograms, testing::ValuesIn(test_programs()),
                          [](const auto& one) { return one.param.name; });
 

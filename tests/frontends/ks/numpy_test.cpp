@@ -9,14 +9,16 @@
 #include "examples/objectives/activations.h"
 #include "examples/objectives/gmm.h"
 #include "examples/objectives/lstm.h"
+#include "flashlight/backends/registry.h"
 #include "tests/frontends/ks/run_program.h"
 
 namespace flashlight::ks::test {
 namespace {
 
+// Read, printed, and read again.
 Program read(const std::string& file) {
   std::ifstream stream(std::string(FLASHLIGHT_SOURCE_DIR) + "/examples/ks/" + file);
-  return parse(std::string(std::istreambuf_iterator<char>(stream), {}), file);
+  return parse(print(parse(std::string(std::istreambuf_iterator<char>(stream), {}), file)), file);
 }
 
 Numbers floats(const composit::Array& array) { return composit::elements<double>(array); }
@@ -35,9 +37,10 @@ struct Example {
 };
 void PrintTo(const Example& example, std::ostream* out) { *out << example.name; }
 
-// The results of a function of the example's program.
+// The results of a function of the example's program: as a backend computes them, or as defined.
 std::vector<Numbers> results(const Example& one, const std::string& function,
-                             const std::vector<composit::Array>& cotangents) {
+                             const std::vector<composit::Array>& cotangents,
+                             const std::string& backend = "") {
   std::vector<ArgumentLeaf> leaves;
   std::vector<composit::Array> arrays = one.problem.inputs;
   for (const composit::Array& input : arrays) leaves.emplace_back(input.type());
@@ -54,7 +57,9 @@ std::vector<Numbers> results(const Example& one, const std::string& function,
   const composit::Graph graph =
       graph_of(read(one.file), function, leaves, {.floating = composit::DType::float64});
   std::vector<Numbers> all;
-  for (const composit::Array& array : composit::evaluate(graph, arrays))
+  for (const composit::Array& array :
+       backend.empty() ? composit::evaluate(graph, arrays)
+                       : backend_named(backend).compile(graph, {.name = one.name})(arrays))
     all.push_back(floats(array));
   return all;
 }
@@ -72,6 +77,14 @@ TEST_P(KsAgainstNumpy, HasItsValuesAndDerivatives) {
   const std::vector<Numbers> ours = results(one, "[rev " + one.name + "]", {dy});
   for (size_t i = 1; i < gradients.size(); ++i)  // the first is the value
     expect_equal(ours.at(i - 1), floats(gradients[i]), "gradient " + std::to_string(i));
+
+  for (const std::string backend : {"cpp", "mosaic"}) {
+    expect_equal(results(one, one.name, {}, backend)[0], floats(value[0]), backend + ", value");
+    const std::vector<Numbers> compiled = results(one, "[rev " + one.name + "]", {dy}, backend);
+    ASSERT_EQ(compiled.size(), ours.size());
+    for (size_t i = 0; i < ours.size(); ++i)
+      expect_equal(compiled[i], ours[i], backend + ", gradient " + std::to_string(i));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -274,6 +274,52 @@ const std::vector<TestProgram>& test_programs() {
        "convolve",
        {vec({1, -2}), vec({1, 2, 4})},
        {1, 0, 0}},
+      {"functions_of_two_tensors",
+       R"(
+(def f (Vec Float) ((a : Vec Float) (b : Vec Float))
+  (ts_neg (map2 (lam (t : Tuple Float Float) (let ((x y) t) (mul x (mul y y)))) a b))))",
+       "f",
+       {vec({1, 2, -3}), vec({4, .5, 2})},
+       {-16, -.5, 12}},
+      {"hints_that_change_nothing",
+       R"(
+(def g (Vec Float) (v : Vec Float) (map (lam (x : Float) (mul x x)) v))
+(def f (Tuple (Vec Float) (Vec Float)) (v : Vec Float)
+  (let (unused (elim (g v)))
+    (tuple ($copydown (ts_scale 2.0 ($inline (g v)))) ($trace (g ($inline (g v))))))))",
+       "f",
+       {vec({1, -2})},
+       {2, 8, 1, 16}},
+      {"passes_in_programs",
+       R"(
+(def g Float ((x : Float) (v : Vec Float)) (mul x (sum (map (lam (y : Float) (mul y y)) v))))
+(def f (Tuple Float Float (Vec Float)) ((x : Float) (v : Vec Float))
+  (let (((y forward) ([suffwdpass g] x v))
+        ((dx dv) ([sufrevpass g] (tuple 3.0 forward))))
+    (tuple y dx dv))))",
+       "f",
+       {number(2), vec({1, 3})},
+       {20, 30, 12, 36}},
+      {"a_derivative_by_hand",
+       R"(
+(edef g Float (Float))
+(def [rev g] Float ((x : Float) (dy : Float)) (mul dy (mul 3.0 (mul x x))))
+(def f (Vec Float) (v : Vec Float) (map (lam (x : Float) ([rev g] x 2.0)) v)))",
+       "f",
+       {vec({1, -2})},
+       {6, 24}},
+      {"what_indices_in_a_tuple_reach",
+       R"(
+(def f Float ((v : Vec Float) (n : Integer))
+  (get$1$2
+    (fold (lam (t : Tuple (Tuple Float Integer) Float)
+            (let (((now i) (get$1$2 t)))
+              (tuple (mul now (sub (index (add i 1) v) (mul 2.0 (index 0 v)))) (add i 1))))
+          (tuple 1.0 0)
+          (constVec n 0.0)))))",
+       "f",
+       {vec({1, 5, 3, -2, 7, 8, 9, 10}), integer(3)},
+       {-12}},
       {"gmm",
        kGmm,
        "gmm",
