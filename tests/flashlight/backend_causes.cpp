@@ -8,6 +8,7 @@
 #include "composit/eval/evaluate.h"
 #include "composit/io/saved_capture.h"
 #include "composit/op/plugin.h"
+#include "composit/ops/functions.h"
 #include "flashlight/backends/devices.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/check_compiled.h"
@@ -33,6 +34,12 @@ void places_nothing() { compile_on("encoder: on cpp\n*: on cpp"); }
 void unknown_device() { compile_on("*: on gpu"); }
 void places_too_little() { compile_on(""); }
 void device_without_code() { compile_on("*: on cuda"); }
+void runs_cuda() { compile_by({"cuda"}); }
+void large_for_cuda() {
+  const composit::LazyTensor x =
+      composit::input("x", composit::tensor_type(composit::DType::float32, {1 << 16, 1 << 15}));
+  backend_named("cuda").source(composit::Graph({.inputs = {x}, .outputs = {composit::exp(x)}}));
+}
 void draws_elsewhere() {
   const auto dropout = [](const at::Tensor& x) {
     return std::get<0>(at::native_dropout(x, .5, true));
@@ -102,6 +109,8 @@ Causes with_backend_causes(Causes others) {
       {"[program] profile: expected a backend that times its kernels, received one whose code has "
        "none to time",
        no_profile},
+      {"[cuda] this backend writes CUDA C++, which is called elsewhere: …", runs_cuda},
+      {"[cuda] '…' has … elements; expected at most 2147483647", large_for_cuda},
       {"[devices] choices, line …: expected a value or a module of the program, as in …, received "
        "'…'",
        places_nothing},
