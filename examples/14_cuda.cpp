@@ -3,9 +3,8 @@
 //
 //   example_14_cuda > kernels.cu
 //
-// Prints kernels with the functions that launch them; fails if the two have not the kernels that
-// they should. `flashlight compile --backend cuda` writes folders that nvcc builds.
-#include <algorithm>
+// Prints kernels with the functions that launch them; fails if the first is not one kernel.
+// `flashlight compile --backend cuda` writes folders that nvcc builds.
 #include <iostream>
 #include <string>
 
@@ -32,7 +31,6 @@ int print(const char* name, const Graph& graph) {
 }
 
 int main() {
-  // [cuda]
   const auto relu3 = flashlight::scalar([](auto x) {
     if (x < 0.0) return 0.0 * x;
     if (x < 1.0) return x * x * x / 3.0;
@@ -48,6 +46,5 @@ int main() {
   composit::LazyTensors outputs = composit::grad(loss, {w, v});
   outputs.insert(outputs.begin(), loss);
   const int network = print("network", Graph({.inputs = {rows, w, v}, .outputs = outputs}));
-  // [cuda]
   return branches == 1 && network > 1 ? 0 : 1;  // each element takes its branch within a kernel
 }
