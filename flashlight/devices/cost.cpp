@@ -266,7 +266,7 @@ class Proposer {
     const auto faster =
         static_cast<size_t>(std::min_element(seconds.begin(), seconds.end()) - seconds.begin());
     const double slower = seconds[chosen[block]] - seconds[faster];
-    if (slower <= 0) return "";
+    if (!(slower > 0 && slower < HUGE_VAL)) return "";
     const Between here = around(chosen, block, chosen[block]),
                   there = around(chosen, block, faster);
     std::string more;
@@ -276,6 +276,7 @@ class Proposer {
     };
     add(there.copies - here.copies, "copies");
     add(there.calls - here.calls, "calls");
+    if (more.empty()) return "";  // as fast, but for rounding
     return "; " + milliseconds(slower) + " slower, but " + devices_[faster].name + " has " + more;
   }
 
