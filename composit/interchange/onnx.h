@@ -41,9 +41,10 @@ struct OnnxOptions {
 
 // Replaces `file`, and the file of its weights, when all is written. UserError where a file cannot
 // be written, or the capture cannot: all operators that neither ONNX nor composit defines, with
-// module and line, draws, numbers that follow the calls; a family where its structure depends on
-// sizes, and what follows from sizes in a way that is not known; weights that are not in
-// `weights_in`.
+// module and line, draws, numbers that follow the calls; of a family all that follows from sizes in
+// a way that is not known, and cases whose results have another structure, dtype or number of axes,
+// or that a value chooses between and that were shown at no sizes in common; weights that are not
+// in `weights_in`.
 void save_onnx(const SavedCapture& capture, const std::filesystem::path& file,
                const OnnxOptions& options = {});
 

@@ -34,7 +34,9 @@ struct Pt2Options {
 
 // Replaces `file` when all is written. Needs little memory beside the capture. UserError where the
 // file cannot be written, or the capture cannot: all operators without a form in ATen at once, with
-// module and line, a family of several cases, numbers that follow the calls of a capture.
+// module and line; numbers that follow the calls of a capture; of a family with cases those whose
+// arguments or results have another structure, dtype or number of axes, that a value chooses
+// between and that were shown at no sizes in common, or that take numbers from callers.
 void save_pt2(const SavedCapture& capture, const std::filesystem::path& file,
               const Pt2Options& options = {});
 

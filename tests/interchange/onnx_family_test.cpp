@@ -13,6 +13,7 @@
 #include "composit/ir/parse.h"
 #include "composit/ir/print.h"
 #include "composit/ops/native.h"
+#include "tests/user_error.h"
 
 namespace composit::onnx::test {
 namespace {
@@ -185,6 +186,23 @@ TEST(onnx_family, constants_that_follow_from_sizes) {
   EXPECT_FALSE(form_of(each([&](double n) {  // zeros of another sign
     return numbers(DType::float32, size(n), filled(n, n == 5 ? -0.0 : 0.0));
   })));
+}
+
+// Factors of Fourier transforms of N and of 2 N numbers, which no formula of sizes gives.
+TEST(onnx_family, all_constants_without_a_formula_are_refused_at_once) {
+  const auto error = user_error([] {
+    text_at(R"(
+      graph(%x: float32[N, 6]) {
+        %y: float32[M, 3] = aten::view(%x, size=[M, 3])
+        %a: complex64[N, 6] = aten::_fft_r2c(%x, dim=[0], normalization=0, onesided=false)
+        %b: complex64[M, 3] = aten::_fft_r2c(%y, dim=[0], normalization=0, onesided=false)
+        return %a, %b
+      })");
+  });
+  ASSERT_TRUE(error.has_value());
+  EXPECT_THAT(*error, HasSubstr("these cannot be exported:\n"));
+  EXPECT_THAT(*error, HasSubstr("array(float32[5"));
+  EXPECT_THAT(*error, HasSubstr("array(float32[10"));
 }
 
 TEST(onnx_family, operators_that_change_nothing_are_left_out_elsewhere) {

@@ -12,7 +12,7 @@
 namespace composit::onnx {
 
 // `leaves`: those of the tree. Guards of a case hold where another one is taken. UserError where
-// the cases give results of another number, dtype or number of axes, or take numbers.
+// the cases give results of another number, dtype or number of axes.
 Unified with_cases(const SizeTree& tree, const std::vector<Unified>& leaves);
 
 }  // namespace composit::onnx

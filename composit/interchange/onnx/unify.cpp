@@ -6,6 +6,7 @@
 
 #include "composit/interchange/onnx/size_fits.h"
 #include "composit/interchange/onnx/sized_constants.h"
+#include "composit/interchange/refusals.h"
 #include "composit/ir/flat_map.h"
 #include "composit/ir/print.h"
 #include "composit/ir/transform.h"
@@ -65,8 +66,13 @@ std::string range_text(const FreeSize& size, const LazyTensors& inputs) {
 class Level {
  public:
   Level(std::vector<const Graph*> graphs, SizeFits& fits, Unified& unified, SizeNodes* nodes,
-        const std::vector<SizeValues>& points)
-      : graphs_(std::move(graphs)), fits_(fits), unified_(unified), nodes_(nodes), points_(points) {
+        const std::vector<SizeValues>& points, interchange::Refusals& refusals)
+      : graphs_(std::move(graphs)),
+        fits_(fits),
+        unified_(unified),
+        nodes_(nodes),
+        points_(points),
+        refusals_(refusals) {
     places_.resize(graphs_.size());
     for (const NodePtr& node : graphs_[0]->nodes())
       has_open_sizes_ = has_open_sizes_ || has_open_size(*node);
@@ -96,9 +102,6 @@ class Level {
   const Taken& taken() const { return taken_; }
 
  private:
-  [[noreturn]] void refuse(const Node& node, const std::string& what) const {
-    throw UserError(name_and_place(node) + ": " + what);
-  }
   [[noreturn]] void refuse_example(size_t example, const Node& node,
                                    const std::string& what) const {
     throw UnlikeExample(name_and_place(node) + ": at " + composit::text_of(points_[example]) +
@@ -225,7 +228,10 @@ class Level {
     const auto found = sized_constant(sized.second, [&](const Series& series) {
       return nodes_ == nullptr ? fits_.find_by_inputs(series) : fits_.find(series);
     });
-    if (!found) refuse_constant(*sized.first, sized.second);
+    if (!found) {  // the error lists all of them
+      refuse_constant(*sized.first, sized.second);
+      return known = {graphs_[0]->nodes().at(*places_[0].find(sized.first)), 0};
+    }
     zeros_[sized.first] = has_open_sizes_ || found->may_have_zeros();
     known = provided(*found);
     return known;
@@ -240,7 +246,7 @@ class Level {
     return block;
   }
 
-  [[noreturn]] void refuse_constant(const Node& node, const std::vector<Array>& arrays) const {
+  void refuse_constant(const Node& node, const std::vector<Array>& arrays) const {
     const Node* user = &node;
     if (const auto& uses = graphs_[0]->successors(node); !uses.empty()) user = uses[0].node;
     const PrintOptions brief{.brief = true};
@@ -248,7 +254,7 @@ class Level {
     for (size_t g = 0; g < std::min<size_t>(arrays.size(), 3); ++g)
       text += (g == 0 ? "" : "; ") + print(Attribute(arrays[g]), brief) + " at " +
               composit::text_of(points_[g]);
-    refuse(*user, text);
+    refusals_.add(*user, {}, text);
   }
 
   NodePtr node_of(size_t n, LazyTensors operands) {
@@ -291,7 +297,7 @@ class Level {
       std::vector<const Graph*> graphs;
       for (const Graph* graph : graphs_)
         graphs.push_back(graph->nodes()[n]->attributes().at(a).value.as<Region>().get());
-      Level inner(std::move(graphs), fits_, unified_, nullptr, points_);
+      Level inner(std::move(graphs), fits_, unified_, nullptr, points_, refusals_);
       regions.push_back(inner.run());
       taken.push_back(inner.taken());
       places.push_back(a);
@@ -318,6 +324,7 @@ class Level {
   Unified& unified_;
   SizeNodes* nodes_;  // of the graph itself; absent in regions
   const std::vector<SizeValues>& points_;
+  interchange::Refusals& refusals_;
   std::vector<FlatMap<const Node*, size_t>> places_;  // by example
   std::map<const Node*, LazyTensors> now_;            // of nodes of the first example
   std::map<const Node*, std::vector<Array>> sized_;   // constants that differ
@@ -342,8 +349,10 @@ Unified unify(const Family& family, const std::vector<Example>& examples,
   SizeFits fits(family, inputs, points, closed);
   std::optional<Level> level;
   SizeNodes nodes([&](const LazyTensor& value) { return level->now(value); });
-  level.emplace(std::move(graphs), fits, unified, &nodes, points);
+  interchange::Refusals refusals;
+  level.emplace(std::move(graphs), fits, unified, &nodes, points, refusals);
   Graph::Parts parts = level->run().parts();
+  refusals.expect_none();
   unified.lowered.guards = examples[0].lowered.guards;
   const auto add_guard = [&](const LazyTensor& holds, const std::string& what) {
     parts.outputs.push_back(holds);

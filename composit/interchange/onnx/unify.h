@@ -43,8 +43,8 @@ class UnlikeExample : public UserError {
 };
 
 // `closed`: sizes within the ranges at which the family does not hold. UnlikeExample as said;
-// ExampleWanted where another example tells what a size is; UserError for what follows from sizes
-// in a way that is not known, by node.
+// ExampleWanted where another example tells what a size is; UserError that lists all that follows
+// from sizes in a way that is not known, by node.
 Unified unify(const Family& family, const std::vector<Example>& examples,
               const std::set<SizeValues>& closed);
 
