@@ -6,6 +6,7 @@
 #include "composit/ad/vjp.h"
 #include "composit/ad/walk.h"
 #include "composit/ir/print.h"
+#include "composit/ir/transform.h"
 #include "composit/ops/functions.h"
 
 namespace composit {
@@ -24,6 +25,20 @@ void expect_cotangent(const Seed& seed) {
       seed.cotangent.dtype() != seed.output.dtype())
     throw UserError("[chain_rule] expected a cotangent of " + print(seed.output.type()) +
                     ", received " + (seed.cotangent ? print(seed.cotangent.type()) : "none"));
+}
+
+// `results` with zeros for these inputs. The derivative by a cotangent has the same values whatever
+// the cotangent is, but may read what a loop gives beside others that depend on it.
+LazyTensors with_zeros(const LazyTensors& results, const LazyTensors& inputs) {
+  const Graph graph = rebuild(Graph({.outputs = {results.begin(), results.end()}}),
+                              [&](const Node& node, const LazyTensors&) {
+                                std::optional<Replacement> replacement;
+                                for (const LazyTensor& one : inputs)
+                                  if (one.node.get() == &node)
+                                    replacement = Replacement{.outputs = {zeros_like(one)}};
+                                return replacement;
+                              });
+  return {graph.outputs().begin(), graph.outputs().end()};
 }
 
 }  // namespace
@@ -65,7 +80,7 @@ LazyTensors jvp(const LazyTensors& outputs, const LazyTensors& inputs,
   }
   const auto gradients = chain_rule(seeds, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) back.push_back({gradients[i], tangents[i]});
-  return chain_rule(back, cotangents);
+  return with_zeros(chain_rule(back, cotangents), cotangents);
 }
 
 LazyTensors hessian_vector_product(const LazyTensor& loss, const LazyTensors& inputs,

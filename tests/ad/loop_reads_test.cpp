@@ -197,6 +197,20 @@ TEST_P(LoopReads, have_the_derivatives_of_differences) {
   check([&](const LazyTensors& x) { return LazyTensors{as_scan(read, x[0])}; }, {read.smallest});
 }
 
+// <v', gradient> = tangent along v'.
+TEST_P(LoopReads, have_tangents) {
+  const Read& read = GetParam();
+  const LazyTensor v = held_input("v", sample(tensor_type(DType::float64, read.smallest), 1)),
+                   along = held_input("along", sample(v.type(), 7));
+  for (size_t i = 0; i < loops_.size(); ++i) {
+    const LoopOver& loop = loops_[i].first;
+    const auto f = [&](const LazyTensors& x) { return LazyTensors{sum(loop(read, x[0]))}; };
+    const double tangent = numbers(jvp(f, {v}, {along}).tangents[0])[0];
+    EXPECT_NEAR(tangent, numbers(sum(along * gradient_of(loop, read, v)))[0], 1e-12)
+        << "loop " << i;
+  }
+}
+
 // Four times as many rows are no more work, in neither derivative, unless they are for the function
 // itself, which may make a view of all in each trip: then a constant times that.
 TEST_P(LoopReads, cost_what_they_read) {
