@@ -1,11 +1,14 @@
-// Training steps whose parts run on several devices, compared with LibTorch's.
+// Training steps and gradients whose parts run on several devices, compared with LibTorch's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/types.h>
+#include <torch/torch.h>
+
+#include <algorithm>
 
 #include "examples/zoo/zoo.h"
 #include "flashlight/backends/devices.h"
 #include "flashlight/compile.h"
+#include "tests/flashlight/small_models.h"
 #include "tests/user_error.h"
 
 namespace flashlight {
@@ -20,7 +23,6 @@ struct Case {
   std::string name;
   Subject (*subject)();
   std::string choices;
-  bool overlap = true;
 };
 void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
 
@@ -52,8 +54,7 @@ TEST_P(Engines, train_as_libtorch_does) {
   const Case& one = GetParam();
   const Subject subject = one.subject();
   const auto step = captured(subject);
-  const auto compiled =
-      compile(step, {.backend = Devices{.choices = one.choices, .overlap = one.overlap}});
+  const auto compiled = compile(step, {.backend = Devices{.choices = one.choices}});
   const Tensors before = state_of(subject);
   Tensors losses;
   torch::manual_seed(5);
@@ -84,6 +85,73 @@ INSTANTIATE_TEST_SUITE_P(Steps, Engines,
                          testing::Values(Case{"bert", zoo::bert_step, kBert},
                                          Case{"resnet", zoo::resnet18_step, kResnet}),
                          [](const auto& one) { return one.param.name; });
+
+// ---- gradients ----------------------------------------------------------------------------------
+
+struct GradientCase {
+  std::string name;  // of zoo::small_models
+  std::string choices;
+};
+void PrintTo(const GradientCase& one, std::ostream* out) { *out << one.name; }
+
+class GradientsOfEngines : public testing::TestWithParam<GradientCase> {};
+
+// In float64, where only the order of sums differs: by 1e-9 of the largest element, so that a
+// gradient of any parameter that is wrong by more than that shows.
+TEST_P(GradientsOfEngines, are_autograds) {
+  const GradientCase& one = GetParam();
+  const std::vector<Subject> all = zoo::small_models();
+  const Subject subject = *std::find_if(
+      all.begin(), all.end(), [&](const Subject& other) { return other.name == one.name; });
+  zoo::to_double(subject);
+  const Gradient gradient = zoo::capture_loss(subject, zoo::to_double(subject.inputs(1))).grad();
+  const Tensors inputs = zoo::to_double(subject.inputs(2));
+  const Tensors leaves = zoo::named(subject, gradient.names());
+  const at::Tensor loss = zoo::loss_of(subject, inputs);
+  const Tensors expected = torch::autograd::grad({loss}, leaves, {}, {}, false, true);
+  const auto received =
+      compile(gradient, {.backend = Devices{.choices = one.choices, .lenient = true}})(inputs);
+  EXPECT_NEAR(received.loss.item<double>(), loss.item<double>(), 1e-9 * loss.item<double>());
+  EXPECT_LT(test::difference(received.gradients, expected), 1e-9);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Small, GradientsOfEngines,
+    testing::Values(GradientCase{"bert",
+                                 "device small: mosaic, threads 1, memory far\n"
+                                 "encoder.layer.1: on small\n"
+                                 "pooler: on aten\n"
+                                 "*: on cpp\n"},
+                    GradientCase{"resnet_training",
+                                 "layer1: on aten\n"
+                                 "layer2: on mosaic\n"
+                                 "fc: on aten\n"
+                                 "*: on cpp\n"}),
+    [](const auto& one) { return one.param.name; });
+
+// ---- order --------------------------------------------------------------------------------------
+
+// Parts of two branches run at the same time or one after the other: the same bits.
+TEST(Engines, give_the_same_bits_without_overlap) {
+  const auto step = trace(
+      [](const at::Tensor& x) {
+        const at::Tensor a = at::tanh(at::mm(x, x)), b = at::softmax(x, 1);
+        return Tensors{a + b, a, b};
+      },
+      at::ones({9, 9}));
+  const at::Tensor x = at::rand({9, 9});
+  const std::string choices = "mm: on mosaic\ntanh: on mosaic\nsoftmax: on cpp\n*: on aten\n";
+  Tensors results[2];
+  for (const bool overlap : {false, true})
+    results[overlap ? 1 : 0] =
+        compile(step, {.backend = Devices{.choices = choices, .overlap = overlap}})(x);
+  for (size_t i = 0; i < results[0].size(); ++i)
+    EXPECT_TRUE(at::equal(results[0][i], results[1][i])) << i;
+  EXPECT_TRUE(at::allclose(results[0][1], at::tanh(at::mm(x, x))));
+  EXPECT_TRUE(at::allclose(results[0][2], at::softmax(x, 1)));
+}
+
+// ---- draws --------------------------------------------------------------------------------------
 
 // Draws in parts on LibTorch and on compiled code are one sequence, that of the program: the same
 // bits as eager draws after torch.manual_seed, and eager draws go on from there.
