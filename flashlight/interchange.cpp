@@ -1,8 +1,10 @@
 #include "flashlight/interchange.h"
 
 #include "composit/family/saved_family.h"
+#include "composit/interchange/imports.h"
 #include "composit/ir/error.h"
 #include "flashlight/family_maker.h"
+#include "tracer/convert.h"
 
 namespace flashlight {
 
@@ -43,6 +45,15 @@ void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
 void save_onnx(const FamilyBase& family, const std::filesystem::path& file,
                const composit::OnnxOptions& options) {
   composit::save_onnx(family.saved(), file, options);
+}
+
+CaptureBase load_onnx(const std::filesystem::path& file, const composit::OnnxReadOptions& options) {
+  composit::SavedCapture saved = composit::load_onnx(file, options);
+  composit::add_example_inputs(saved);
+  const CaptureBase draft = FamilyMaker::of_saved(saved, file);
+  for (const at::Tensor& result : draft.replay(draft.example_arguments()))
+    saved.example_outputs.push_back(tracer::to_array(result.detach()));
+  return FamilyMaker::of_saved(saved, file);
 }
 
 void save_stablehlo(const CaptureBase& capture, const std::filesystem::path& file,

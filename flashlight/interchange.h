@@ -5,6 +5,7 @@
 //   flashlight::save_onnx(captured, "model.onnx");     // onnxruntime, OpenVINO, …
 //   flashlight::save_stablehlo(captured, "model.mlir");   // XLA, IREE
 //   auto again = flashlight::load_pt2("model.pt2");    // or a file of torch.export.save
+//   auto model = flashlight::load_onnx("bert.onnx", {.sizes = {{"batch", 2}, {"tokens", 128}}});
 //
 // The same of a saved capture, without LibTorch: composit/interchange.
 #pragma once
@@ -40,6 +41,12 @@ void save_onnx(const Gradient& gradient, const std::filesystem::path& file,
                const composit::OnnxOptions& options = {});
 void save_onnx(const FamilyBase& family, const std::filesystem::path& file,
                const composit::OnnxOptions& options = {});
+
+// The capture of an ONNX model: see composit/interchange/onnx.h. Example inputs are random, and
+// results what LibTorch makes of them. Arguments are tensors in the order of the model's inputs.
+// UserError as there.
+CaptureBase load_onnx(const std::filesystem::path& file,
+                      const composit::OnnxReadOptions& options = {});
 
 // A module of StableHLO: see composit/interchange/stablehlo.h. A derivative gives the loss, then
 // gradients. UserError as there, and as CaptureBase::save.

@@ -1,21 +1,18 @@
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <ostream>
-#include <random>
 
 #include "composit/eval/evaluate.h"
+#include "composit/interchange/imports.h"
 #include "composit/interchange/onnx.h"
 #include "composit/interchange/pt2.h"
-#include "composit/io/file.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "composit/ir/literal.h"
 #include "composit/ir/parse.h"
-#include "composit/ops/native.h"
 #include "frontends/cli/commands.h"
 #include "frontends/ks/graph.h"
 #include "frontends/ks/parse.h"
@@ -24,7 +21,6 @@
 namespace cli {
 namespace {
 
-using composit::Array;
 using composit::DType;
 using composit::UserError;
 namespace ks = flashlight::ks;
@@ -46,15 +42,6 @@ ks::ArgumentLeaf leaf_of(const std::string& text) {
 bool is_float64(const ks::ArgumentLeaf& leaf) {
   const auto* type = std::get_if<composit::Type>(&leaf);
   return type != nullptr && type->dtype == DType::float64;
-}
-
-// Random, between 0 and 1; 0 for integers, as indices may be.
-Array example_of(const composit::Type& type, std::mt19937& generator) {
-  std::vector<double> values(static_cast<size_t>(type.numel()));
-  std::uniform_real_distribution<double> number(0, 1);
-  if (composit::is_floating_point(type.dtype))
-    std::generate(values.begin(), values.end(), [&] { return number(generator); });
-  return composit::array_of(type, values);
 }
 
 ks::Program read_ks(const std::string& file) {
@@ -84,10 +71,8 @@ int import_ks(const ImportArguments& arguments, std::ostream& out) {
   capture.graph = ks::graph_of(program, function, leaves,
                                {.floating = is_double ? DType::float64 : DType::float32});
   capture.producer = "flashlight import";
-  std::mt19937 generator(0);
-  for (const composit::LazyTensor& input : capture.graph.inputs())
-    capture.example_inputs.push_back(example_of(input.type(), generator));
-  capture.example_outputs = composit::evaluate(capture.graph, capture.example_inputs);
+  capture.example_outputs =
+      composit::evaluate(capture.graph, composit::add_example_inputs(capture));
   composit::save(capture, arguments.target);
   out << "wrote " << arguments.target << ": " << function << ", " << capture.graph.size()
       << " nodes\n";
@@ -120,25 +105,12 @@ std::map<std::string, int64_t> sizes_of(const std::vector<std::string>& texts) {
   return sizes;
 }
 
-// A file that is not there is what its reader says of it.
-bool is_onnx_file(const std::string& file) {
-  return std::filesystem::is_regular_file(file) &&
-         composit::is_onnx(composit::io::MappedFile::open(file)->text());
-}
-
 // Example inputs are random; what the model makes of them is the example's result.
 int import_onnx(const ImportArguments& arguments, std::ostream& out) {
   composit::SavedCapture capture =
       composit::load_onnx(arguments.file, {.sizes = sizes_of(arguments.sizes)});
-  std::mt19937 generator(0);
-  std::vector<Array> inputs;  // weights among them
-  for (const composit::LazyTensor& input : capture.graph.inputs()) {
-    const Array& held = input.node->held();
-    inputs.push_back(held.defined() ? held : example_of(input.type(), generator));
-    if (composit::input_kind(*input.node) == composit::InputKind::user_input)
-      capture.example_inputs.push_back(inputs.back());
-  }
-  capture.example_outputs = composit::evaluate(capture.graph, inputs);
+  capture.example_outputs =
+      composit::evaluate(capture.graph, composit::add_example_inputs(capture));
   composit::save(capture, arguments.target);
   out << "wrote " << arguments.target << ": " << capture.graph.size() << " nodes\n";
   return 0;
@@ -147,10 +119,14 @@ int import_onnx(const ImportArguments& arguments, std::ostream& out) {
 }  // namespace
 
 int import(const ImportArguments& arguments, std::ostream& out) {
-  // TorchScript's modules are archives as well, and may have any name.
-  if (arguments.file.ends_with(".pt2") || composit::is_pt2(arguments.file))
-    return import_pt2(arguments, out);
-  if (is_onnx_file(arguments.file)) return import_onnx(arguments, out);
+  switch (composit::tool_of(arguments.file)) {
+    case composit::Tool::pt2:
+      return import_pt2(arguments, out);
+    case composit::Tool::onnx:
+      return import_onnx(arguments, out);
+    case composit::Tool::other:
+      break;
+  }
   return arguments.file.ends_with(".ks") ? import_ks(arguments, out)
                                          : import_torchscript(arguments, out);
 }

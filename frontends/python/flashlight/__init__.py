@@ -7,7 +7,7 @@
     report = captured.check(x2)                 # captures again, compares node by node
     loss, gradients = captured.grad()(x2)
     fast = captured.compile("mosaic")           # an nn.Module; works under autograd
-    captured.save("model"); flashlight.load("model")
+    captured.save("model"); flashlight.load("model")               # or a .pt2, an .onnx
 
     family = flashlight.trace_family(model, [(x2,), (x3,), (x5,)])     # one capture for all sizes
 
@@ -28,12 +28,13 @@ from composit import Error, backends, load_plugin
 
 from flashlight import _flashlight, higher_order, tracer
 from flashlight.adaptive import Adaptive, adaptive
-from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, load,
-                                seen_once, trace)
-from flashlight.family import Family, load_family, load_pt2, trace_family
+from flashlight.capture import (Capture, Compiled, CompiledGradient, Gradient, confirm, seen_once,
+                                trace)
+from flashlight.family import Family, load_family, trace_family
 from flashlight.functions import Function, compile_function, vmap
 from flashlight.generate import Generation, GenerationState, generate
 from flashlight.knossos import ks
+from flashlight.loading import load, load_onnx, load_pt2
 
 higher_order.let_pass(torch._ops, _flashlight.TRACE_KEY)
 # composit.evaluate(y) of a tensor that was traced.
@@ -58,6 +59,7 @@ __all__ = [
     "ks",
     "load",
     "load_family",
+    "load_onnx",
     "load_plugin",
     "load_pt2",
     "seen_once",

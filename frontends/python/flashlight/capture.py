@@ -81,12 +81,6 @@ _FORMATS = {"pt2": {"parameters_as_buffers": False},
             "mlir": {"weights_as_parameters": False, "drop_guards": False}}
 
 
-def load(folder: str | pathlib.Path) -> "Capture":
-    """The capture that `Capture.save` wrote, or `captured.save` of C++. Classes that results were
-    made of are not stored: a ModelOutput comes back as a dict."""
-    return Capture._loaded(_flashlight.Capture.load(pathlib.Path(folder)))
-
-
 class _Arguments:
     """Takes the arguments of a call apart; they must be made as those of the example were."""
 

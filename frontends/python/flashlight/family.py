@@ -69,15 +69,6 @@ def load_family(folder: str | pathlib.Path) -> "Family":
     return Family(_flashlight.Family.load(pathlib.Path(folder)), [])
 
 
-def load_pt2(file: str | pathlib.Path) -> "Capture | Family":
-    """The program of a file that `torch.export.save` or `Capture.export` wrote; a family where it has dynamic
-    shapes. Nothing of it is run. Save what `program.run_decompositions({})` gives: the dialect that torch
-    writes otherwise is read as far as its writes in place allow. Error lists all that composit has no
-    operations for."""
-    native = _flashlight.load_pt2(pathlib.Path(file))
-    return Family(native, []) if isinstance(native, _flashlight.Family) else Capture._loaded(native)
-
-
 def _read(numbers: Mapping[str, Callable[[], float]]) -> dict[str, float]:
     return {name: float(get()) for name, get in numbers.items()}
 

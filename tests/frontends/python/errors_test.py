@@ -151,6 +151,7 @@ CAUSES = {
     "[trace] …: the program wrote": written_on_the_host,
     "[trace] … reads": read_on_the_host,
     "[export] expected": lambda: linear().export("model.bin"),
+    "[load] expected sizes": lambda: flashlight.load("a_folder", sizes={"batch": 2}),
     "[export] .": lambda: linear().export("model.pt2", opset=20),
     "[capture] the program steps": steps_a_scheduler,
     "[capture] a capture is": lambda: copy.deepcopy(linear()),

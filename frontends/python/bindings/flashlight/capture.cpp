@@ -6,6 +6,7 @@
 
 #include "composit/eval/evaluate.h"
 #include "composit/family/saved_family.h"
+#include "composit/interchange/imports.h"
 #include "composit/ir/error.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/check.h"
@@ -156,6 +157,19 @@ py::object read_pt2(const std::filesystem::path& file) {
   return py::cast(unlocked([&] { return FamilyMaker::of_saved(saved, file); }));
 }
 
+// "pt2", "onnx", or nothing.
+std::string tool_of(const std::filesystem::path& file) {
+  switch (composit::tool_of(file)) {
+    case composit::Tool::pt2:
+      return "pt2";
+    case composit::Tool::onnx:
+      return "onnx";
+    case composit::Tool::other:
+      break;
+  }
+  return "";
+}
+
 std::pair<CaptureBase, composit::Quantized> quantized(const CaptureBase& capture,
                                                       const std::vector<Tensors>& examples,
                                                       const py::dict& keywords) {
@@ -169,7 +183,14 @@ std::pair<CaptureBase, composit::Quantized> quantized(const CaptureBase& capture
 void add_capture(py::module_& module) {
   add_reports(module);
   add_gradient(module);
+  module.def("tool_of", &tool_of);
   module.def("load_pt2", &read_pt2);
+  module.def(
+      "load_onnx",
+      [](const std::filesystem::path& file, const std::map<std::string, int64_t>& sizes) {
+        return load_onnx(file, {.sizes = sizes});
+      },
+      py::call_guard<py::gil_scoped_release>());
   py::class_<Statistics>(module, "Statistics")
       .def_readonly("nodes", &Statistics::nodes)
       .def_readonly("calls", &Statistics::calls)
