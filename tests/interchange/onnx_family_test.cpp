@@ -201,8 +201,8 @@ TEST(onnx_family, all_constants_without_a_formula_are_refused_at_once) {
   });
   ASSERT_TRUE(error.has_value());
   EXPECT_THAT(*error, HasSubstr("these cannot be exported:\n"));
-  EXPECT_THAT(*error, HasSubstr("array(float32[5"));
-  EXPECT_THAT(*error, HasSubstr("array(float32[10"));
+  EXPECT_THAT(*error, HasSubstr("array(float64[5"));
+  EXPECT_THAT(*error, HasSubstr("array(float64[10"));
 }
 
 TEST(onnx_family, operators_that_change_nothing_are_left_out_elsewhere) {
