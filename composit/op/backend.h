@@ -132,7 +132,7 @@ struct SizeRange {
 // A program for all sizes in ranges.
 struct SizedGraphs {
   std::vector<SizedGraph> shown;  // at some sizes, by size, ascending
-  std::vector<SizeRange> ranges;
+  std::vector<SizeRange> ranges;  // by size: the numbers that calls may give
   // The graph at any sizes in the ranges. UserError where the program refuses them.
   std::function<Graph(const std::map<std::string, int64_t>&)> at;
 };

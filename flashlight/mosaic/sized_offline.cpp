@@ -119,15 +119,20 @@ class SizedWriter {
         graphs_(graphs),
         options_(options),
         machine_(machine),
+        ranges_(of_several_numbers(graphs.ranges)),
         parts_(capture, thread_count(0)),
         ports_(graphs.ranges, size_names(graphs.ranges)) {
+    if (ranges_.empty())
+      throw UserError(
+          "[mosaic] expected several numbers for a size, received one for each: `flashlight bind` "
+          "gives the capture");
     plan_all();
   }
 
   package::ProgramCode code() {
     package::ProgramCode code = {.source = parts_.source()};
     code.source.name = options_.plan.name;
-    const Array plans = plans_.words(graphs_.ranges);
+    const Array plans = plans_.words(ranges_);
     code.source.members.emplace_back("plans");
     code.source.constants.push_back(plans);
     code.source.weights.push_back(capture_.graph.inputs().size());
@@ -150,6 +155,11 @@ class SizedWriter {
   }
 
  private:
+  // A size that has one number is none of a call.
+  static std::vector<SizeRange> of_several_numbers(std::vector<SizeRange> ranges) {
+    std::erase_if(ranges, [](const SizeRange& range) { return range.least == range.most; });
+    return ranges;
+  }
   static std::vector<std::string> size_names(const std::vector<SizeRange>& ranges) {
     std::vector<std::string> names;
     std::set<std::string> taken = {"weights", "memory", "generator", "threads"};
@@ -203,9 +213,9 @@ class SizedWriter {
   // ---- the function -----------------------------------------------------------------------------
 
   void add_ports(package::ProgramCode& code) {
-    const auto names = size_names(graphs_.ranges);
+    const auto names = size_names(ranges_);
     for (size_t i = 0; i < names.size(); ++i) {
-      const SizeRange& range = graphs_.ranges[i];
+      const SizeRange& range = ranges_[i];
       code.sizes.push_back({names[i], range.least, range.most, range.step});
       code.passed_sizes.push_back(names[i]);
     }
@@ -325,6 +335,7 @@ class SizedWriter {
   const SizedGraphs& graphs_;
   const ProgramOptions& options_;
   const Machine& machine_;
+  const std::vector<SizeRange> ranges_;
   SizedParts parts_;
   PlanWords plans_;
   PortSizes ports_;

@@ -139,7 +139,7 @@ std::optional<std::string> text_of(const std::function<int64_t(int64_t, int64_t)
   std::vector<std::vector<int64_t>> calls;
   std::vector<int64_t> numbers;
   for (int64_t a = 2; a <= 9; ++a)
-    for (int64_t b = 30; b <= 90; b += 10) {
+    for (int64_t b = 30; b <= 90; ++b) {
       calls.push_back({a, b});
       numbers.push_back(size(a, b));
     }
