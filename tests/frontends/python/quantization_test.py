@@ -192,7 +192,8 @@ class ProgramsTest(unittest.TestCase):
                 run = subprocess.run([sys.executable, "-c", code, f"{folder}/c"], capture_output=True, text=True,
                                      env={**os.environ, "ATEN_CPU_CAPABILITY": capability,
                                           "PYTHONPATH": os.pathsep.join(sys.path)})
-                self.assertIn(f"this LibTorch runs kernels for {there}", run.stderr)
+                if there != torch.backends.cpu.get_cpu_capability():
+                    self.assertIn(f"this LibTorch runs kernels for {there}", run.stderr)
             with self.assertRaisesRegex(Exception, "which this call does not name"):
                 composit.parse(text.replace("ELSEWHERE", "")).evaluate([x.numpy(), packed.numpy(), pairs.numpy()])
 
