@@ -1,8 +1,7 @@
 // Proposes which device computes which module, by how fast devices are.
 //
 //   const Proposal proposal = propose(graph, names, devices, costs_of(devices, options));
-//   std::cout << proposal.text;      // "encoder.layer.3: on mosaic   # mosaic 1.2 ms, cpp 8.1
-//   ms\n"
+//   std::cout << proposal.text;      // "layer.3: on mosaic   # mosaic 1.2 ms, cpp 8.1 ms\n"
 //
 // A node's time on a device is that for its arithmetic, or else for the bytes that it reads and
 // writes, at rates that small programs show on this machine (measured once per process and device).
@@ -12,8 +11,7 @@
 // taken (Viterbi's algorithm). Where a module is not on the device that is the fastest for it
 // alone, the text says what calls and copies made of that:
 //
-//   head: on cpp   # cpp 1.200 ms, far 1.000 ms; 0.200 ms slower, but far has 1.100 ms more of
-//   copies
+//   head: on cpp   # cpp 1.2 ms, far 1.0 ms; 0.2 ms slower, but far has 1.1 ms more of copies
 #pragma once
 
 #include <string>

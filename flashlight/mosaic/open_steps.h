@@ -18,13 +18,14 @@
 #include "flashlight/mosaic/emit.h"
 #include "flashlight/mosaic/kernels/form.h"
 #include "flashlight/mosaic/plan.h"
+#include "flashlight/runtime/steps.hpp"
 #include "flashlight/text/open_numbers.h"
 
 namespace flashlight::mosaic {
 
 // Memory that a step gets.
 struct Place {
-  enum class In : uint8_t { nothing, argument, result, weight, prepared, arena };
+  using In = fl::StepMemory;
   In in = In::nothing;
   // Among Source::arguments, the results, Source::weights, OpenProgram::prepared.
   size_t index = 0;

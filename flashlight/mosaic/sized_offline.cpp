@@ -121,7 +121,8 @@ class SizedWriter {
         machine_(machine),
         ranges_(of_several_numbers(graphs.ranges)),
         parts_(capture, thread_count(0)),
-        ports_(graphs.ranges, size_names(graphs.ranges)) {
+        names_of_sizes_(size_names(ranges_)),
+        ports_(ranges_, names_of_sizes_) {
     if (ranges_.empty())
       throw UserError(
           "[mosaic] expected several numbers for a size, received one for each: `flashlight bind` "
@@ -179,6 +180,8 @@ class SizedWriter {
       progress.advance(1);
       std::map<std::string, int64_t> by_name;
       for (size_t i = 0; i < sizes.size(); ++i) by_name[graphs_.ranges[i].name] = sizes[i];
+      std::vector<int64_t> given;
+      for (const SizeRange& range : ranges_) given.push_back(by_name[range.name]);
       std::optional<composit::Graph> graph;
       try {
         graph = graphs_.at(by_name);
@@ -190,7 +193,7 @@ class SizedWriter {
       const std::optional<SizedPlan> plan = plans.at(*graph);
       if (!plan) throw UserError("[mosaic] sizes cannot be data of this program: " + plans.fault());
       plans_.add(parts_.add(*plan));
-      ports_.add(sizes, plan->plan.ports);
+      ports_.add(given, plan->plan.ports);
     }
     if (plans_.empty()) throw UserError("[mosaic] no sizes are left: " + refused);
     if (!refused.empty())
@@ -213,7 +216,7 @@ class SizedWriter {
   // ---- the function -----------------------------------------------------------------------------
 
   void add_ports(package::ProgramCode& code) {
-    const auto names = size_names(ranges_);
+    const std::vector<std::string>& names = names_of_sizes_;
     for (size_t i = 0; i < names.size(); ++i) {
       const SizeRange& range = ranges_[i];
       code.sizes.push_back({names[i], range.least, range.most, range.step});
@@ -338,6 +341,7 @@ class SizedWriter {
   const std::vector<SizeRange> ranges_;
   SizedParts parts_;
   PlanWords plans_;
+  const std::vector<std::string> names_of_sizes_;
   PortSizes ports_;
   std::vector<std::string> names_;  // of parameters: inputs, then results
   std::vector<bool> is_empty_;      // of them: they have no elements, and are not passed

@@ -24,24 +24,6 @@ namespace {
 
 constexpr int64_t kLine = 64;  // bytes
 
-fl::StepMemory memory_of(Place::In in) {
-  switch (in) {
-    case Place::In::argument:
-      return fl::StepMemory::argument;
-    case Place::In::result:
-      return fl::StepMemory::result;
-    case Place::In::weight:
-      return fl::StepMemory::weight;
-    case Place::In::prepared:
-      return fl::StepMemory::prepared;
-    case Place::In::arena:
-      return fl::StepMemory::arena;
-    case Place::In::nothing:
-      break;
-  }
-  return fl::StepMemory::nothing;
-}
-
 // "product_gelu" of "product_gelu_128x3072x768", whose sizes are data.
 std::string name_without_sizes(std::string name) {
   const auto is_of_size = [](char c) {
@@ -68,11 +50,11 @@ SizedParts::SizedParts(const composit::SavedCapture& capture, int threads)
 }
 
 std::vector<int64_t> SizedParts::add(const SizedPlan& at) {
-  prepare(at);
+  const CallPlan calls(at.plan);
+  prepare(at, calls);
+  keep_updates(calls);
   headers_.insert(at.program.source.headers.begin(), at.program.source.headers.end());
   source_.draws = source_.draws || at.program.source.draws;
-  const CallPlan calls(at.plan);
-  keep_updates(calls);
 
   std::vector<int64_t> words = {static_cast<int64_t>(calls.arena_bytes), 0};
   for (const auto& [result, update] : calls.updates) {
@@ -114,9 +96,8 @@ Array SizedParts::prepared_memory() const {
   return {composit::tensor_type(composit::DType::uint8, {prepared_bytes_}), memory, memory.get()};
 }
 
-void SizedParts::prepare(const SizedPlan& at) {
+void SizedParts::prepare(const SizedPlan& at, const CallPlan& calls) {
   const std::shared_ptr<const Runner> runner = step_runner(at.program, at.steps, threads_);
-  const CallPlan calls(at.plan);
   const auto prepared = std::make_shared<const Prepared>(
       mosaic::prepare({at.plan.ports, calls.frozen, at.program.source, *runner}, weights_, known_));
   bool has_news = false;
@@ -137,9 +118,8 @@ void SizedParts::prepare(const SizedPlan& at) {
 void SizedParts::keep_updates(const CallPlan& calls) {
   std::map<size_t, size_t> updates;
   for (const auto& [result, update] : calls.updates)
-    if (is_first_ || updates_.contains(result)) updates[result] = argument_of(update.input);
+    if (!updates_ || updates_->contains(result)) updates[result] = argument_of(update.input);
   updates_ = std::move(updates);
-  is_first_ = false;
 }
 
 size_t SizedParts::argument_of(size_t input) const {
@@ -183,7 +163,7 @@ int64_t SizedParts::place(const SizedPlan& at, const Place& place) {
     there = prepared_.at(at.program.prepared[place.index].key).offset;
   else if (place.in == Place::In::arena)
     there = place.offset;
-  return there << fl::kStepMemoryBits | static_cast<int64_t>(memory_of(place.in));
+  return there << fl::kStepMemoryBits | static_cast<int64_t>(place.in);
 }
 
 }  // namespace flashlight::mosaic

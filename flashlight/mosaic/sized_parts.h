@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "composit/io/saved_capture.h"
+#include "flashlight/mosaic/mosaic_code.h"
 #include "flashlight/mosaic/runner.h"
 #include "flashlight/mosaic/sized_plans.h"
 #include "flashlight/package/source.h"
@@ -43,14 +45,16 @@ class SizedParts {
   // Undefined: nothing is prepared.
   composit::Array prepared_memory() const;
   // By result, the argument in whose memory it may be written at all sizes.
-  const std::map<size_t, size_t>& updates() const { return updates_; }
+  std::map<size_t, size_t> updates() const {
+    return updates_.value_or(decltype(updates_)::value_type());
+  }
 
  private:
   struct Kept {
     int64_t offset, bytes;
     std::shared_ptr<std::byte> memory;
   };
-  void prepare(const SizedPlan& at);
+  void prepare(const SizedPlan& at, const CallPlan& calls);
   void keep_updates(const CallPlan& calls);
   // Where something is in the folder.
   size_t argument_of(size_t input) const;
@@ -69,8 +73,7 @@ class SizedParts {
   std::map<std::string, size_t> weight_numbers_;
   std::map<const StepText*, size_t> entry_numbers_;
   std::vector<Entry> entries_;
-  std::map<size_t, size_t> updates_;
-  bool is_first_ = true;
+  std::optional<std::map<size_t, size_t>> updates_;  // of the plans that were added
 };
 
 }  // namespace flashlight::mosaic
