@@ -117,15 +117,26 @@ endfunction()
 #
 # A GoogleTest program; every TEST becomes a CTest test named after the program and itself. With
 # ONE_PROCESS the program is one CTest test: right for many small tests that need LibTorch, which
-# takes half a second to load.
+# takes half a second to load. With INSTRUCTIONS avx512f avx512_bf16, called as in /proc/cpuinfo, it is
+# compiled for these, and skipped on a processor that lacks one.
 function(flashlight_test target)
-  cmake_parse_arguments(arg "ONE_PROCESS" "" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "ONE_PROCESS" "" "SOURCES;LIBRARIES;INSTRUCTIONS" ${ARGN})
   flashlight_program(${target} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
-  if("address" IN_LIST FLASHLIGHT_SANITIZE)
-    set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR
-                                               ${PROJECT_SOURCE_DIR}/tools/run_sanitized.sh)
+  set(runner "")
+  if(arg_INSTRUCTIONS)
+    foreach(instruction IN LISTS arg_INSTRUCTIONS)
+      string(REGEX REPLACE "^(avx|avx512)_" "\\1" option ${instruction})
+      string(REPLACE "amx_" "amx-" option ${option})
+      target_compile_options(${target} PRIVATE -m${option})
+    endforeach()
+    list(JOIN arg_INSTRUCTIONS " " instructions)
+    list(APPEND runner ${PROJECT_SOURCE_DIR}/tools/run_where_able.sh ${instructions})
   endif()
+  if("address" IN_LIST FLASHLIGHT_SANITIZE)
+    list(APPEND runner ${PROJECT_SOURCE_DIR}/tools/run_sanitized.sh)
+  endif()
+  set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${runner}")
   if(arg_ONE_PROCESS)
     add_test(NAME ${target} COMMAND ${target})
   else()

@@ -10,20 +10,6 @@
 
 namespace {
 
-class Isa : public testing::Test {
- protected:
-  void SetUp() override {
-#if defined(__AVX512F__)
-    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this processor lacks AVX-512";
-#elif defined(__AVX2__)
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-      GTEST_SKIP() << "this processor lacks AVX2 or FMA";
-#endif
-  }
-};
-class RuntimeSums : public Isa {};
-class RuntimeProduct : public Isa {};
-
 // Small whole numbers, of which sums are exact.
 template <class T>
 std::vector<T> whole_numbers(int count, unsigned seed) {
@@ -85,7 +71,7 @@ void expect_products(int rows, int columns, int terms) {
     }
 }
 
-TEST_F(RuntimeProduct, HasEverySize) {
+TEST(RuntimeProduct, HasEverySize) {
   const int sizes[] = {1, 2, 4, 5, 7, 8, 11, 13, 16, 17, 31, 33, 49, 100};
   for (const int rows : sizes)
     for (const int columns : sizes)
@@ -95,13 +81,13 @@ TEST_F(RuntimeProduct, HasEverySize) {
       }
 }
 
-TEST_F(RuntimeProduct, HasSeveralGroupsOfPanels) {
+TEST(RuntimeProduct, HasSeveralGroupsOfPanels) {
   expect_products<float>(13, 70, 9001);
   expect_products<double>(30, 40, 4500);
 }
 
 // Right is NaN where no row of a tile has the term: those must not be touched.
-TEST_F(RuntimeProduct, LeavesOutTermsThatRowsDoNotHave) {
+TEST(RuntimeProduct, LeavesOutTermsThatRowsDoNotHave) {
   constexpr int kSize = 70, kTerms = 1300;  // terms in two parts
   auto left = matrix<double>(kSize, kTerms, false, 1),
        right = matrix<double>(kTerms, kSize, false, 2);
@@ -123,7 +109,7 @@ TEST_F(RuntimeProduct, LeavesOutTermsThatRowsDoNotHave) {
     }
 }
 
-TEST_F(RuntimeProduct, IsZeroInColumnsThatRowsDoNotHave) {
+TEST(RuntimeProduct, IsZeroInColumnsThatRowsDoNotHave) {
   constexpr int kSize = 70, kTerms = 9;
   auto left = matrix<float>(kSize, kTerms, false, 1), right = matrix<float>(kTerms, kSize, true, 2);
   const auto range = [](int i) { return fl::Range{i / 2, i < 3 ? 0 : i + 1}; };
@@ -140,7 +126,7 @@ TEST_F(RuntimeProduct, IsZeroInColumnsThatRowsDoNotHave) {
     }
 }
 
-TEST_F(RuntimeProduct, OfNothingIsNothing) {
+TEST(RuntimeProduct, OfNothingIsNothing) {
   int stores = 0;
   const float x = 1;
   const auto element = [&](int, int) -> auto& { return x; };
@@ -153,7 +139,7 @@ TEST_F(RuntimeProduct, OfNothingIsNothing) {
 }
 
 // A convolution: places of pixels in a row are equally far apart, those of rows are not.
-TEST_F(RuntimeProduct, ReadsWindowsInPlace) {
+TEST(RuntimeProduct, ReadsWindowsInPlace) {
   constexpr int kChannels = 3, kSize = 29, kOut = 9, kStride = 2, kSide = (kSize - 3) / kStride + 1;
   auto image = whole_numbers<float>(kChannels * kSize * kSize, 1);
   auto weight = matrix<float>(kOut, kChannels * 9, false, 2);
@@ -168,7 +154,7 @@ TEST_F(RuntimeProduct, ReadsWindowsInPlace) {
 }
 
 // The first and the last element of a row are as far apart as if it were dense.
-TEST_F(RuntimeProduct, ReadsTransposedSquaresInPlace) {
+TEST(RuntimeProduct, ReadsTransposedSquaresInPlace) {
   constexpr int kRows = 5, kSide = 8, kTerms = 6;
   auto left = matrix<float>(kRows, kTerms, false, 1);
   const auto squares = whole_numbers<float>(kTerms * kSide * kSide, 2);
@@ -179,7 +165,7 @@ TEST_F(RuntimeProduct, ReadsTransposedSquaresInPlace) {
   expect_product<float>(kRows, kSide * kSide, kTerms, left.values(), right);
 }
 
-TEST_F(RuntimeProduct, RoundsAsSumsOfFloatsDo) {
+TEST(RuntimeProduct, RoundsAsSumsOfFloatsDo) {
   std::mt19937 random(3);
   std::normal_distribution<float> normal;
   constexpr int kSize = 64, kTerms = 300;
@@ -198,7 +184,7 @@ TEST_F(RuntimeProduct, RoundsAsSumsOfFloatsDo) {
                      });
 }
 
-TEST_F(RuntimeSums, OfEveryLength) {
+TEST(RuntimeSums, OfEveryLength) {
   const auto numbers = whole_numbers<double>(200, 5);
   for (int begin : {0, 3})
     for (int end = begin; end < 200; ++end) {
@@ -233,7 +219,7 @@ void expect_sums_of_several_indices() {
   EXPECT_EQ((fl::smallest<float, kOuter, 5, kColumns>(number)), smallest);
 }
 
-TEST_F(RuntimeSums, OfSeveralIndices) {
+TEST(RuntimeSums, OfSeveralIndices) {
   expect_sums_of_several_indices<1, 16>();
   expect_sums_of_several_indices<3, 17>();
   expect_sums_of_several_indices<2, 31>();
@@ -242,7 +228,7 @@ TEST_F(RuntimeSums, OfSeveralIndices) {
   expect_sums_of_several_indices<4, 3>();
 }
 
-TEST_F(RuntimeSums, OfNaNAreNaN) {
+TEST(RuntimeSums, OfNaNAreNaN) {
   for (int place = 0; place < 70; ++place) {
     const auto x = [&](int i) { return i == place ? NAN : static_cast<float>(i); };
     EXPECT_TRUE(std::isnan(fl::sum<float>(70, x)));

@@ -8,9 +8,6 @@
 namespace flashlight::mosaic::test {
 namespace {
 
-class RuntimeLanes : public Isa {};
-class RuntimeAttention : public Isa {};
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class T>
@@ -35,7 +32,7 @@ void expect_powers(double most_ulps) {
   }
 }
 
-TEST_F(RuntimeLanes, HavePowersOfTwo) {
+TEST(RuntimeLanes, HavePowersOfTwo) {
   expect_powers<float>(1.0);
   expect_powers<double>(1.0);
 }
@@ -51,7 +48,7 @@ void expect_transposed(int64_t rows, int64_t columns) {
   EXPECT_EQ(y.differences(expected), "") << rows << " x " << columns;
 }
 
-TEST_F(RuntimeLanes, TransposeEverySize) {
+TEST(RuntimeLanes, TransposeEverySize) {
   for (const int64_t rows : {1, 3, 4, 7, 8, 15, 16, 17, 32, 50})
     for (const int64_t columns : {1, 2, 4, 8, 9, 16, 31, 40}) {
       expect_transposed<float>(rows, columns);
@@ -142,7 +139,7 @@ struct Case {
   }
 };
 
-TEST_F(RuntimeAttention, HasEverySize) {
+TEST(RuntimeAttention, HasEverySize) {
   const auto bias = [](int64_t query, int64_t key) {
     return (query + key) % 5 == 1 ? -kInfinity : 0.1 * static_cast<double>((query * 3 + key) % 7);
   };
@@ -182,12 +179,12 @@ void expect_every_size_of() {
         if (keys > 2) one.expect_right(bias, 1, 1);
       }
 }
-TEST_F(RuntimeAttention, HasEverySizeOf16Bits) {
+TEST(RuntimeAttention, HasEverySizeOf16Bits) {
   expect_every_size_of<fl::bfloat16>();
   expect_every_size_of<fl::float16>();
 }
-TEST_F(RuntimeAttention, RoundsNumbers) { expect_every_size_of<float, fl::bfloat16>(); }
-TEST_F(RuntimeAttention, CarriesNaNOf16Bits) {
+TEST(RuntimeAttention, RoundsNumbers) { expect_every_size_of<float, fl::bfloat16>(); }
+TEST(RuntimeAttention, CarriesNaNOf16Bits) {
   Case<float, fl::bfloat16> one(1, 40, 201, 8, 20, 0.5);
   one.q[static_cast<size_t>(7 * one.of.query_stride + 3)] = NAN;
   one.expect_right(fl::NoBias(), 1, 1);
@@ -199,7 +196,7 @@ TEST_F(RuntimeAttention, CarriesNaNOf16Bits) {
 }
 
 // Nothing of the other queries is touched.
-TEST_F(RuntimeAttention, HasSomeOfTheQueries) {
+TEST(RuntimeAttention, HasSomeOfTheQueries) {
   const Case<float> one(1, 60, 30, 8, 9, 0.5);
   Guarded<float> y(60, 9);
   fl::attend(one.of, one.q.data(), one.k.data(), one.v.data(), y.data(), 20, 55, fl::Causal());
@@ -210,13 +207,13 @@ TEST_F(RuntimeAttention, HasSomeOfTheQueries) {
   EXPECT_EQ(y.differences(element, 4), "");
 }
 
-TEST_F(RuntimeAttention, WithoutAnyKeyIsNaN) {
+TEST(RuntimeAttention, WithoutAnyKeyIsNaN) {
   const auto bias = [](int64_t query, int64_t) { return query % 2 == 0 ? -kInfinity : 0.0; };
   Case<float>(2, 35, 160, 8, 20, 0.5).expect_right(bias, 1);
   Case<float>(2, 35, 0, 8, 20, 0.5).expect_right(fl::NoBias(), 1);
 }
 
-TEST_F(RuntimeAttention, WithoutAnyKeyGivesZerosWhereAsked) {
+TEST(RuntimeAttention, WithoutAnyKeyGivesZerosWhereAsked) {
   const auto bias = [](int64_t query, int64_t key) {
     return query % 2 == 0 || key % 3 == 0 ? -kInfinity : 0.0;
   };
@@ -228,7 +225,7 @@ TEST_F(RuntimeAttention, WithoutAnyKeyGivesZerosWhereAsked) {
 }
 
 // A block of keys that do not count comes before others.
-TEST_F(RuntimeAttention, HasBlocksWithoutAnyKey) {
+TEST(RuntimeAttention, HasBlocksWithoutAnyKey) {
   const auto bias = [](int64_t query, int64_t key) { return key < query * 10 ? -kInfinity : 0.0; };
   Case<float>(1, 40, 400, 8, 20, 0.5).expect_right(bias, 1);
   const auto reversed = [](int64_t query, int64_t key) {
@@ -237,19 +234,19 @@ TEST_F(RuntimeAttention, HasBlocksWithoutAnyKey) {
   Case<float>(1, 40, 400, 8, 20, 0.5).expect_right(reversed, 1);
 }
 
-TEST_F(RuntimeAttention, CarriesNaN) {
+TEST(RuntimeAttention, CarriesNaN) {
   Case<float> one(1, 40, 200, 8, 20, 0.5);
   one.q[static_cast<size_t>(7 * one.of.query_stride + 3)] = NAN;
   one.expect_right(fl::NoBias(), 1);
 }
 
-TEST_F(RuntimeAttention, HasLargeScores) {
+TEST(RuntimeAttention, HasLargeScores) {
   Case<float>(1, 40, 200, 8, 20, 1000).expect_right(fl::NoBias(), 1, 400);  // scores have errors
   for (const double scale : {0.0, 1e-20})
     Case<float>(1, 40, 200, 8, 20, scale).expect_right(fl::NoBias(), 1);
 }
 
-TEST_F(RuntimeAttention, IsAccurateForManyKeys) {
+TEST(RuntimeAttention, IsAccurateForManyKeys) {
   Case<float>(1, 8, 6000, 16, 16, 0.25).expect_right(fl::NoBias(), 1, 1);
 }
 

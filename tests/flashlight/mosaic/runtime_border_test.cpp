@@ -5,8 +5,6 @@
 namespace flashlight::mosaic::test {
 namespace {
 
-class RuntimeBorder : public Isa {};
-
 // Elements inside, and beside the array, stay as they are.
 template <int kRank, class T>
 void expect_cleared(const int64_t (&sizes)[kRank], const int64_t (&before)[kRank],
@@ -27,7 +25,7 @@ void expect_cleared(const int64_t (&sizes)[kRank], const int64_t (&before)[kRank
   EXPECT_EQ(x.differences(expected), "") << kRank << " dimensions";
 }
 
-TEST_F(RuntimeBorder, IsClearedInEveryDimension) {
+TEST(RuntimeBorder, IsClearedInEveryDimension) {
   for (const int threads : {1, 3}) {
     expect_cleared<1, float>({13}, {2}, {0}, threads);
     expect_cleared<1, double>({5}, {2}, {3}, threads);  // nothing inside

@@ -10,21 +10,6 @@
 namespace flashlight::mosaic::test {
 namespace {
 
-// Skips as the others do, and where the processor cannot multiply bytes as this program does.
-class RuntimeBytes : public Isa {
- protected:
-  void SetUp() override {
-    Isa::SetUp();
-#if defined(__AVX512VNNI__)
-    if (!__builtin_cpu_supports("avx512vnni")) GTEST_SKIP() << "this processor lacks VNNI";
-#elif defined(__AVXVNNI__)
-    if (!__builtin_cpu_supports("avxvnni")) GTEST_SKIP() << "this processor lacks AVX-VNNI";
-#elif defined(__AVX512BW__)
-    if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "this processor lacks AVX-512 BW";
-#endif
-  }
-};
-
 struct Windows {
   int64_t runs, rows, columns, segments, run;
   int64_t step = 1;
@@ -106,7 +91,7 @@ void expect_windows(const Windows& size, int32_t zero, fl::Split split, int thre
     }
 }
 
-TEST_F(RuntimeBytes, HasEverySize) {
+TEST(RuntimeBytes, HasEverySize) {
   for (int64_t rows = 1; rows <= fl::kMostRows + 1; ++rows)
     for (const int64_t columns : {1, 15, 17, 32, 70})
       for (const int64_t run : {1, 3, 4, 8, 21, 64, 101}) {
@@ -116,7 +101,7 @@ TEST_F(RuntimeBytes, HasEverySize) {
       }
 }
 
-TEST_F(RuntimeBytes, HasWindows) {
+TEST(RuntimeBytes, HasWindows) {
   for (const int64_t rows : {1, 2, 13, 28, 50})
     for (const int64_t segments : {2, 3, 9})
       for (const int64_t run : {1, 4, 12, 21, 40})
@@ -125,7 +110,7 @@ TEST_F(RuntimeBytes, HasWindows) {
 }
 
 // A row and a term more or less than what registers for matrices hold.
-TEST_F(RuntimeBytes, HasSizesAroundRegisters) {
+TEST(RuntimeBytes, HasSizesAroundRegisters) {
   for (const int64_t rows : {3, 4, 16, 17, 31, 32, 33, 65})
     for (const int64_t run : {60, 64, 67, 128, 200}) {
       expect_windows({2, rows, 49, 1, run}, 17, fl::Split::rows, 1);
@@ -134,14 +119,14 @@ TEST_F(RuntimeBytes, HasSizesAroundRegisters) {
 }
 
 // Sums near the largest that int32 holds, and pairs that do not fit into 16 bits.
-TEST_F(RuntimeBytes, HasTheLargestSums) {
+TEST(RuntimeBytes, HasTheLargestSums) {
   for (const int32_t zero : {0, 128, 255}) {
     expect_windows({1, 15, 40, 1, 65792}, zero, fl::Split::rows, 1, true);
     expect_windows({1, 3, 40, 7, 9398}, zero, fl::Split::rows, 1, true);
   }
 }
 
-TEST_F(RuntimeBytes, IsSharedByThreads) {
+TEST(RuntimeBytes, IsSharedByThreads) {
   for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
     expect_windows({3, 50, 170, 1, 4000}, 3, split, 2);
     expect_windows({400, 2, 33, 1, 3}, 77, split, 2);  // more tiles than a strip may have
@@ -151,7 +136,7 @@ TEST_F(RuntimeBytes, IsSharedByThreads) {
 
 // Runs with so many rows of nobody between them: a tile of the unit for matrices goes through
 // several.
-TEST_F(RuntimeBytes, GoesThroughSeveralRuns) {
+TEST(RuntimeBytes, GoesThroughSeveralRuns) {
   for (const int64_t between : {0, 2, 3, 20})
     for (const int64_t rows : {1, 7, 14, 28})
       for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
@@ -160,13 +145,13 @@ TEST_F(RuntimeBytes, GoesThroughSeveralRuns) {
       }
 }
 
-TEST_F(RuntimeBytes, OfNothingIsNothing) {
+TEST(RuntimeBytes, OfNothingIsNothing) {
   expect_windows({2, 3, 4, 0, 4}, 5, fl::Split::rows, 1);
   expect_windows({0, 3, 4, 1, 4}, 5, fl::Split::rows, 1);
 }
 
 // Weights of a convolution, [out, in, ky, kx], in the order of its rows, [ky, kx, in].
-TEST_F(RuntimeBytes, PacksInAnyOrder) {
+TEST(RuntimeBytes, PacksInAnyOrder) {
   constexpr int64_t kOut = 37, kIn = 10, kWindow = 9;
   const auto weights = random_bytes<int8_t>(kOut * kIn * kWindow, 3, false);
   const fl::Packing of = {{{}, {3, 3}, {3, 1}, {kIn, kWindow}}, {kOut, kIn * kWindow}};
@@ -201,13 +186,13 @@ void expect_bytes_loaded() {
       ASSERT_EQ(numbers[i], i < count ? int32_t{bytes[i]} : 12345) << i << " of " << count;
   }
 }
-TEST_F(RuntimeBytes, LoadsNumbers) {
+TEST(RuntimeBytes, LoadsNumbers) {
   expect_bytes_loaded<int8_t>();
   expect_bytes_loaded<uint8_t>();
 }
 
 // As the expression that it stands for, whatever the numbers are.
-TEST_F(RuntimeBytes, StoresNumbersBetweenBounds) {
+TEST(RuntimeBytes, StoresNumbersBetweenBounds) {
   const std::vector<float> numbers = {0,        -0.9F,     0.9F, 127,   127.5F, 128, -128, -129,
                                       1e9F,     -1e9F,     3e9F, -3e9F, 1e30F,  -3,  77,   250,
                                       INFINITY, -INFINITY, NAN,  5,     6,      7,   8,    9,

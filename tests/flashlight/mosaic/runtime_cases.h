@@ -1,7 +1,6 @@
 // The common part of the tests of the mosaic backend's header. They are built for several
 // instruction sets, each as a program of its own.
 //
-//   class RuntimePack : public Isa {};
 //   Guarded<float> y(12, 40);                       // NaN all over, as far as nothing is stored
 //   y(3, 39) = 1;
 #pragma once
@@ -26,25 +25,6 @@ struct Tolerance {
   double relative, absolute;
 };
 Tolerance tolerance_of(size_t bytes);
-
-// Skips where the processor lacks what this program is compiled for.
-class Isa : public testing::Test {
- protected:
-  void SetUp() override {
-#if defined(__AVX512F__)
-    if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "this processor lacks AVX-512";
-#if defined(__AVX512BF16__)
-    if (!__builtin_cpu_supports("avx512bf16")) GTEST_SKIP() << "this processor lacks AVX-512 BF16";
-#endif
-#elif defined(__AVX2__)
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-      GTEST_SKIP() << "this processor lacks AVX2 or FMA";
-#if defined(__F16C__)
-    if (!__builtin_cpu_supports("f16c")) GTEST_SKIP() << "this processor lacks F16C";
-#endif
-#endif
-  }
-};
 
 // Small whole numbers, of which sums are exact.
 template <class T>

@@ -7,8 +7,6 @@
 namespace flashlight::mosaic::test {
 namespace {
 
-class RuntimeCompressed : public Isa {};
-
 struct Compression {
   int64_t rows, terms, columns, group;
 };
@@ -74,7 +72,7 @@ constexpr Compression kSizes[] = {{1, 64, 40, 32},  {1, 8, 1, 8},     {2, 96, 33
                                   {3, 32, 70, 16},  {4, 128, 65, 64}, {5, 64, 31, 32},
                                   {14, 64, 32, 64}, {33, 40, 130, 8}};
 
-TEST_F(RuntimeCompressed, HasEveryHeight) {
+TEST(RuntimeCompressed, HasEveryHeight) {
   for (const Compression& sizes : kSizes)
     for (const int threads : {1, 3}) {
       expect_product<8, float, false, float>(sizes, threads);
@@ -85,7 +83,7 @@ TEST_F(RuntimeCompressed, HasEveryHeight) {
     }
 }
 
-TEST_F(RuntimeCompressed, ReadsRowsOf16Bits) {
+TEST(RuntimeCompressed, ReadsRowsOf16Bits) {
   for (const Compression& sizes : kSizes) {
     expect_product<4, fl::bfloat16, false, fl::bfloat16>(sizes, 1);
     expect_product<4, float, true, fl::float16>(sizes, 1);
@@ -95,7 +93,7 @@ TEST_F(RuntimeCompressed, ReadsRowsOf16Bits) {
   }
 }
 
-TEST_F(RuntimeCompressed, GroupsOf8BitsHaveAnyLength) {
+TEST(RuntimeCompressed, GroupsOf8BitsHaveAnyLength) {
   for (const int64_t rows : {1, 3, 9})
     for (const int64_t group : {1, 3, 7, 21}) {
       expect_product<8, float, false, float>({rows, 42, 35, group}, 1);
@@ -103,7 +101,7 @@ TEST_F(RuntimeCompressed, GroupsOf8BitsHaveAnyLength) {
     }
 }
 
-TEST_F(RuntimeCompressed, PacksTransposedCodes) {
+TEST(RuntimeCompressed, PacksTransposedCodes) {
   for (const Compression& sizes : kSizes) {
     expect_product<8, float, false, float>(sizes, 1, /*transposed=*/true);
     expect_product<4, fl::float16, false, float>(sizes, 2, /*transposed=*/true);

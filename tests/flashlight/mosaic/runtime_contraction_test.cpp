@@ -14,11 +14,6 @@ namespace {
 using fl::kMostRows;
 using fl::kPanel;
 
-class RuntimeTile : public Isa {};
-class RuntimePack : public Isa {};
-class RuntimeContraction : public Isa {};
-class RuntimeStrassen : public Isa {};
-
 // The place of term k of a segment and a column in a panel.
 template <class T, class Weight>
 size_t panel_place(int64_t segment, int64_t run, int64_t k, int64_t column) {
@@ -63,7 +58,7 @@ void expect_tile(int rows, int vectors, int segments, int words, int step) {
       << rows << " rows, " << vectors << " vectors, " << segments << " x " << words << " words";
 }
 
-TEST_F(RuntimeTile, HasEveryHeight) {
+TEST(RuntimeTile, HasEveryHeight) {
   const std::tuple<int, int, int> terms[] = {{1, 1, 1},  {1, 3, 1},  {1, 37, 1}, {3, 5, 2},
                                              {5, 16, 1}, {2, 33, 3}, {4, 1, 1},  {0, 4, 1}};
   for (int rows = 1; rows <= kMostRows; ++rows)
@@ -114,7 +109,7 @@ void expect_packed(const fl::Packing& of, int threads) {
   }
 }
 
-TEST_F(RuntimePack, HasEveryOrder) {
+TEST(RuntimePack, HasEveryOrder) {
   const fl::Packing packings[] = {
       {{{}, {}, {}, {21, 1}}, {40, 21}},                    // [column][term]
       {{{}, {}, {}, {150, 1}}, {70, 150}},                  // the same, in several blocks
@@ -137,7 +132,7 @@ TEST_F(RuntimePack, HasEveryOrder) {
     }
 }
 
-TEST_F(RuntimeTile, OfDifferencesHasEveryHeight) {
+TEST(RuntimeTile, OfDifferencesHasEveryHeight) {
   constexpr int kTerms = 37;
   const int32_t offset = 0;
   for (int rows = 1; rows <= kMostRows; ++rows)
@@ -251,7 +246,7 @@ void expect_product(const Sizes& size, int64_t runs, fl::Split split, int thread
       << " elements behind an aligned address";
 }
 
-TEST_F(RuntimeContraction, HasEverySize) {
+TEST(RuntimeContraction, HasEverySize) {
   for (const int64_t rows : {1, 2, 3, 13, 14, 15, 29, 50})
     for (const int64_t columns : {1, 4, 15, 17, 32, 33, 70})
       for (const int64_t terms : {1, 16, 37})
@@ -271,7 +266,7 @@ void expect_product_of(const Sizes& size, int64_t runs, fl::Split split, int thr
 
 // A row and a column more or less than what registers for matrices hold, and more terms than are
 // summed up at once.
-TEST_F(RuntimeContraction, HasSizesAroundRegisters) {
+TEST(RuntimeContraction, HasSizesAroundRegisters) {
   for (const int64_t rows : {3, 4, 16, 17, 31, 32, 33, 65})
     for (const int64_t terms : {2, 30, 32, 33, 64, 98}) {
       expect_product_of<fl::bfloat16>({rows, 49, terms}, 2, fl::Split::rows, 1);
@@ -283,7 +278,7 @@ TEST_F(RuntimeContraction, HasSizesAroundRegisters) {
 }
 
 // Floats that are multiplied as bfloat16: whole numbers up to 256 are such.
-TEST_F(RuntimeContraction, RoundsRows) {
+TEST(RuntimeContraction, RoundsRows) {
   const auto expect = [](const Sizes& size, int64_t runs, int threads) {
     expect_product<float, DirectOf<float, fl::bfloat16>, float, fl::bfloat16>(
         size, runs, fl::Split::rows, threads);
@@ -295,7 +290,7 @@ TEST_F(RuntimeContraction, RoundsRows) {
 }
 
 // Sums of 16-bit floats are floats: of whole numbers, exact.
-TEST_F(RuntimeContraction, WidensNumbersOf16Bits) {
+TEST(RuntimeContraction, WidensNumbersOf16Bits) {
   for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
     for (const int64_t rows : {1, 3, 14, 15, 50})
       for (const int64_t columns : {1, 17, 33, 70})
@@ -325,19 +320,19 @@ void expect_widened() {
     ASSERT_EQ(std::signbit(wide[i]), std::signbit(expected)) << i;
   }
 }
-TEST_F(RuntimeContraction, WidensEveryNumber) {
+TEST(RuntimeContraction, WidensEveryNumber) {
   expect_widened<fl::float16>();
   expect_widened<fl::bfloat16>();
 }
 
-TEST_F(RuntimeContraction, StartsAtEveryElement) {
+TEST(RuntimeContraction, StartsAtEveryElement) {
   for (int64_t shift = 0; shift < 16; ++shift) {
     expect_product<float>({29, 33, 37}, 2, fl::Split::rows, 1, shift);
     expect_product<double>({5, 17, 16}, 1, fl::Split::columns, 2, shift);
   }
 }
 
-TEST_F(RuntimeContraction, HasSeveralStrips) {
+TEST(RuntimeContraction, HasSeveralStrips) {
   for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
     expect_product<float>({50, 70, 4000}, 3, split, 2);
     expect_product<double>({300, 33, 900}, 1, split, 2);
@@ -345,12 +340,12 @@ TEST_F(RuntimeContraction, HasSeveralStrips) {
   }
 }
 
-TEST_F(RuntimeContraction, OfNothingIsNothing) {
+TEST(RuntimeContraction, OfNothingIsNothing) {
   for (const Sizes size : {Sizes{0, 3, 3}, Sizes{3, 0, 3}, Sizes{3, 4, 0}})
     expect_product<float>(size, 2, fl::Split::rows, 2);
 }
 
-TEST_F(RuntimeStrassen, HasEverySize) {
+TEST(RuntimeStrassen, HasEverySize) {
   for (const int64_t rows : {1, 2, 3, 13, 28, 29, 57})
     for (const int64_t columns : {1, 17, 32, 33, 64, 70, 130})
       for (const int64_t terms : {2, 16, 38})
@@ -362,14 +357,14 @@ TEST_F(RuntimeStrassen, HasEverySize) {
         }
 }
 
-TEST_F(RuntimeStrassen, StartsAtEveryElement) {
+TEST(RuntimeStrassen, StartsAtEveryElement) {
   for (int64_t shift = 0; shift < 16; ++shift) {
     expect_product<float, Strassen>({29, 70, 38}, 2, fl::Split::rows, 1, shift);
     expect_product<double, Strassen>({5, 17, 16}, 1, fl::Split::columns, 2, shift);
   }
 }
 
-TEST_F(RuntimeStrassen, HasSeveralStripsAndChunks) {
+TEST(RuntimeStrassen, HasSeveralStripsAndChunks) {
   for (const fl::Split split : {fl::Split::rows, fl::Split::columns}) {
     expect_product<float, Strassen>({300, 70, 4000}, 1, split, 2);
     expect_product<double, Strassen>({300, 33, 900}, 1, split, 2);
@@ -377,7 +372,7 @@ TEST_F(RuntimeStrassen, HasSeveralStripsAndChunks) {
   }
 }
 
-TEST_F(RuntimeStrassen, OfNothingIsNothing) {
+TEST(RuntimeStrassen, OfNothingIsNothing) {
   for (const Sizes size : {Sizes{0, 3, 4}, Sizes{3, 0, 4}})
     expect_product<float, Strassen>(size, 2, fl::Split::rows, 2);
 }
@@ -414,8 +409,8 @@ void expect_rounding(double times, float larger, double beside_zeros = 0) {
           }
       });
 }
-TEST_F(RuntimeContraction, RoundsAsSumsOfFloatsDo) { expect_rounding<Direct>(1, 1); }
-TEST_F(RuntimeStrassen, RoundsAlmostAsSumsOfFloatsDo) {
+TEST(RuntimeContraction, RoundsAsSumsOfFloatsDo) { expect_rounding<Direct>(1, 1); }
+TEST(RuntimeStrassen, RoundsAlmostAsSumsOfFloatsDo) {
   for (const float larger : {1.0F, 100.0F, 1e6F}) expect_rounding<Strassen>(2, larger);
   expect_rounding<Strassen>(2, 0, 1e-10);  // 2^-30 of what the row that is added to zeros rounds
 }

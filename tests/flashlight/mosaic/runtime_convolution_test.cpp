@@ -6,8 +6,6 @@
 namespace flashlight::mosaic::test {
 namespace {
 
-class RuntimeConvolution : public Isa {};
-
 struct Window {
   int64_t size, stride, dilation;
 };
@@ -113,7 +111,7 @@ void expect_convolution(int64_t height, int64_t width, int64_t channels, int64_t
   Convolution<Element>(1, height, width, channels, 2, outputs, window).expect(split, threads);
 }
 
-TEST_F(RuntimeConvolution, HasEveryWindow) {
+TEST(RuntimeConvolution, HasEveryWindow) {
   const Window windows[] = {{3, 1, 1}, {3, 2, 1}, {3, 1, 2}, {1, 1, 1},
                             {1, 2, 1}, {7, 2, 1}, {5, 3, 2}};
   for (const Window& window : windows)
@@ -129,7 +127,7 @@ TEST_F(RuntimeConvolution, HasEveryWindow) {
 
 // Rows that lie as the unit for matrices reads them, in lines of few pixels: a tile goes on through
 // several of them, of one image or, without a border, of all.
-TEST_F(RuntimeConvolution, GoesThroughSeveralLines) {
+TEST(RuntimeConvolution, GoesThroughSeveralLines) {
   for (const int64_t width : {1, 3, 7, 12, 14, 17, 28, 40})
     for (const int64_t images : {1, 2})
       for (const Window& window : {Window{3, 1, 1}, {1, 1, 1}, {3, 2, 1}, {1, 2, 1}})
@@ -140,7 +138,7 @@ TEST_F(RuntimeConvolution, GoesThroughSeveralLines) {
 }
 
 // Lines of a window that are shorter than one of the cache, which are copied with what follows.
-TEST_F(RuntimeConvolution, CopiesShortLinesOfWindows) {
+TEST(RuntimeConvolution, CopiesShortLinesOfWindows) {
   for (const int64_t channels : {1, 2, 3, 4})
     for (const Window& window : {Window{7, 2, 1}, {5, 1, 1}, {3, 1, 1}, {1, 1, 1}})
       for (const int64_t width : {9, 40})

@@ -11,8 +11,6 @@ namespace {
 
 using fl::kPanel;
 
-class RuntimeDepthwise : public Isa {};
-
 struct Shape {
   int64_t lines, pixels, channels, taps, stride, dilation;
 };
@@ -63,7 +61,7 @@ void expect_depthwise(const Shape& of, int threads) {
   EXPECT_EQ(y.differences(expected), "");
 }
 
-TEST_F(RuntimeDepthwise, HasEverySize) {
+TEST(RuntimeDepthwise, HasEverySize) {
   for (const int64_t pixels : {1, 2, 3, 7, 8, 9, 15, 22})
     for (const int64_t channels : {1, 4, 8, 15, 16, 17, 32, 47, 70})
       for (const int64_t taps : {1, 3, 5}) {

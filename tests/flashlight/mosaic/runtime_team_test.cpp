@@ -10,9 +10,7 @@
 namespace flashlight::mosaic::test {
 namespace {
 
-class RuntimeTeam : public Isa {};
-
-TEST_F(RuntimeTeam, CallsEveryThreadOnce) {
+TEST(RuntimeTeam, CallsEveryThreadOnce) {
   for (int threads = 1; threads <= 5; ++threads) {
     std::vector<std::atomic<int>> calls(5);
     const auto caller = std::this_thread::get_id();
@@ -25,7 +23,7 @@ TEST_F(RuntimeTeam, CallsEveryThreadOnce) {
   }
 }
 
-TEST_F(RuntimeTeam, PartsAreAllOfIt) {
+TEST(RuntimeTeam, PartsAreAllOfIt) {
   for (const int64_t count : {0, 1, 2, 5, 100})
     fl::run_team(3, [&](const fl::Team& team) {
       const fl::Part part = team.part(count);
@@ -38,7 +36,7 @@ TEST_F(RuntimeTeam, PartsAreAllOfIt) {
 }
 
 // Each thread reads what the others wrote before they waited.
-TEST_F(RuntimeTeam, SeesWhatWasWrittenBeforeWaiting) {
+TEST(RuntimeTeam, SeesWhatWasWrittenBeforeWaiting) {
   constexpr int kThreads = 3, kRounds = 300;
   int written[2][kThreads] = {};
   for (int call = 0; call < 20; ++call)
@@ -52,7 +50,7 @@ TEST_F(RuntimeTeam, SeesWhatWasWrittenBeforeWaiting) {
     });
 }
 
-TEST_F(RuntimeTeam, RunsAfterItSlept) {
+TEST(RuntimeTeam, RunsAfterItSlept) {
   for (int i = 0; i < 5; ++i) {
     std::atomic<int> calls{0};
     fl::run_team(2, [&](const fl::Team&) { ++calls; });
@@ -61,7 +59,7 @@ TEST_F(RuntimeTeam, RunsAfterItSlept) {
   }
 }
 
-TEST_F(RuntimeTeam, HasTeamsWithin) {
+TEST(RuntimeTeam, HasTeamsWithin) {
   std::atomic<int> calls{0};
   for (int i = 0; i < 10; ++i)
     fl::run_team(2, [&](const fl::Team& team) {
@@ -74,7 +72,7 @@ TEST_F(RuntimeTeam, HasTeamsWithin) {
   EXPECT_EQ(calls, 60);
 }
 
-TEST_F(RuntimeTeam, RunsFromSeveralThreadsAtOnce) {
+TEST(RuntimeTeam, RunsFromSeveralThreadsAtOnce) {
   std::atomic<int> calls{0};
   std::vector<std::thread> callers;
   for (int i = 0; i < 3; ++i)
@@ -90,7 +88,7 @@ TEST_F(RuntimeTeam, RunsFromSeveralThreadsAtOnce) {
 }
 
 // The others wait for the one that throws, and leave.
-TEST_F(RuntimeTeam, CarriesAnExceptionToTheCaller) {
+TEST(RuntimeTeam, CarriesAnExceptionToTheCaller) {
   constexpr int kThreads = 3;
   for (int thrower = 0; thrower < kThreads; ++thrower)
     for (int round = 0; round < 20; ++round) {
@@ -111,7 +109,7 @@ TEST_F(RuntimeTeam, CarriesAnExceptionToTheCaller) {
 }
 
 // Thread 0 throws because it was made to leave.
-TEST_F(RuntimeTeam, ThrowsTheFirstOfSeveral) {
+TEST(RuntimeTeam, ThrowsTheFirstOfSeveral) {
   try {
     fl::run_team(2, [](const fl::Team& team) {
       if (team.thread() == 1) throw std::runtime_error("first");
@@ -127,7 +125,7 @@ TEST_F(RuntimeTeam, ThrowsTheFirstOfSeveral) {
   }
 }
 
-TEST_F(RuntimeTeam, ThrowsOnceWhenAllThrow) {
+TEST(RuntimeTeam, ThrowsOnceWhenAllThrow) {
   for (int round = 0; round < 20; ++round)
     EXPECT_THROW(fl::run_team(3, [](const fl::Team&) { throw std::out_of_range("all"); }),
                  std::out_of_range);

@@ -10,8 +10,6 @@ namespace {
 
 using fl::kPanel;
 
-class RuntimeTurned : public Isa {};
-
 struct TurnedSizes {
   int64_t rows, columns, terms;
 };
@@ -55,7 +53,7 @@ void expect_turned(const TurnedSizes& size, int64_t segments, int threads) {
       << size.rows << " x " << size.columns << " x " << segments << " x " << size.terms;
 }
 
-TEST_F(RuntimeTurned, RowsOfTransposedMatrices) {
+TEST(RuntimeTurned, RowsOfTransposedMatrices) {
   for (const int64_t rows : {1, 8, 15, 16, 17, 50, 130})
     for (const int64_t terms : {1, 16, 31, 32, 34, 37, 100})
       for (const int64_t segments : {1, 3}) {

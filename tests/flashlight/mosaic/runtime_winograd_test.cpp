@@ -10,8 +10,6 @@ namespace {
 
 using fl::kPanel;
 
-class RuntimeWinograd : public Isa {};
-
 // Pixels with a gap of NaN behind each, and behind each line.
 template <class T>
 struct Image {
@@ -128,7 +126,7 @@ void expect_right(const Case<T>& one) {
   expect_right<4>(one, sizeof(T) == 4 ? 8 : 1);
 }
 
-TEST_F(RuntimeWinograd, HasEverySize) {
+TEST(RuntimeWinograd, HasEverySize) {
   for (const int64_t height : {1, 2, 5, 9, 14})
     for (const int64_t width : {1, 3, 4, 7, 30})
       for (const int64_t channels : {1, 3, 16, 21})
@@ -138,14 +136,14 @@ TEST_F(RuntimeWinograd, HasEverySize) {
         }
 }
 
-TEST_F(RuntimeWinograd, HasEveryBorder) {
+TEST(RuntimeWinograd, HasEveryBorder) {
   for (const int64_t top : {0, 1, 2})
     for (const int64_t left : {0, 1, 3})
       for (const int64_t bottom : {0, 1, 5})
         expect_right<double>({9, 11, 5, 8, top, left, bottom, 2});
 }
 
-TEST_F(RuntimeWinograd, SharesRowsAndColumns) {
+TEST(RuntimeWinograd, SharesRowsAndColumns) {
   for (const fl::Split split : {fl::Split::rows, fl::Split::columns})
     for (const int threads : {2, 3})
       for (const bool plain : {false, true}) {
@@ -155,14 +153,14 @@ TEST_F(RuntimeWinograd, SharesRowsAndColumns) {
       }
 }
 
-TEST_F(RuntimeWinograd, TransformsWeightsInTheCall) {
+TEST(RuntimeWinograd, TransformsWeightsInTheCall) {
   for (const int64_t channels : {1, 16, 21})
     for (const int64_t outputs : {1, 17, 40})
       expect_right<float>({9, 11, channels, outputs, 1, 1, 1, 1, fl::Split::rows, 1, true});
   expect_right<float>({9, 6, 1100, 10, 1, 1, 1, 1, fl::Split::rows, 1, true});  // some at a time
 }
 
-TEST_F(RuntimeWinograd, HasBlocksOfFewTilesWhereChannelsAreMany) {
+TEST(RuntimeWinograd, HasBlocksOfFewTilesWhereChannelsAreMany) {
   expect_right<float>({21, 20, 1024, 2, 1, 1, 1, 1, fl::Split::columns, 2});
 }
 
@@ -188,7 +186,7 @@ double error(const Case<float>& one) {
   return largest / std::sqrt(squares / static_cast<double>(one.height * one.width * one.outputs));
 }
 
-TEST_F(RuntimeWinograd, IsAccurate) {
+TEST(RuntimeWinograd, IsAccurate) {
   const Case<float> one = {16, 16, 128, 40};
   EXPECT_LT(error<2>(one), 5e-6);
   EXPECT_LT(error<4>(one), 2e-5);
