@@ -133,6 +133,7 @@ FamilyBase::FamilyBase(std::vector<CaptureBase> examples, const FamilySettings& 
     : state_(std::make_shared<State>()) {
   if (examples.empty()) throw UserError("[unify] expected examples, received none");
   state_->state = FamilyState::of(examples);
+  state_->program = FamilyMaker::looks(examples.back());
   state_->cases =
       unified(examples, numbers, {.names = settings.names, .predicates = settings.predicates});
   if (settings.replay_examples) expect_results_again(state_->cases, examples);
@@ -169,7 +170,16 @@ CaptureBase FamilyBase::at(const SizeValues& sizes) const {
   return composit::has_numbers(state_->cases) ? fresh_at(sizes) : open_at(sizes);
 }
 
+void FamilyBase::expect_not_refuted(const SizeValues& sizes) const {
+  const std::lock_guard lock(state_->mutex);
+  if (const auto found = state_->refuted.find(sizes); found != state_->refuted.end())
+    throw UserError("[family] at " + text_of(sizes) +
+                    " a check found another program: extend the family with an example there\n" +
+                    found->second);
+}
+
 CaptureBase FamilyBase::open_at(const SizeValues& sizes) const {
+  expect_not_refuted(sizes);
   const std::lock_guard lock(state_->mutex);
   if (const auto found = state_->bound.find(sizes); found != state_->bound.end())
     return found->second;
@@ -180,11 +190,13 @@ CaptureBase FamilyBase::open_at(const SizeValues& sizes) const {
 }
 
 CaptureBase FamilyBase::fresh_at(const SizeValues& sizes) const {
+  expect_not_refuted(sizes);
   return merged_at(state_->cases, state_->examples, sizes, numbers_now({}));
 }
 
 CaptureBase FamilyBase::fresh_open_at(const SizeValues& sizes) const {
-  if (!composit::has_numbers(state_->cases)) return fresh_at(sizes);
+  if (!composit::has_numbers(state_->cases))
+    return merged_at(state_->cases, state_->examples, sizes, {});
   const Case there = case_of(sizes);
   return FamilyMaker::open(there.example, there.family, composit::bind_sizes(there.family, sizes));
 }
@@ -226,6 +238,7 @@ void FamilyBase::extend(CaptureBase example, NumberValues given) {
   std::vector<std::string> names;
   for (const composit::FreeSize& size : family().sizes) names.push_back(size.name);
   FamilyState state = FamilyState::of(examples);
+  std::shared_ptr<Looks> program = FamilyMaker::looks(examples.back());
   composit::Cases cases =
       unified(examples, numbers, {.names = names, .predicates = state_->cases.predicates});
   if (state_->settings.replay_examples) expect_results_again(cases, examples);
@@ -234,8 +247,10 @@ void FamilyBase::extend(CaptureBase example, NumberValues given) {
   state_->examples = std::move(examples);
   state_->numbers = std::move(numbers);
   state_->state = std::move(state);
+  state_->program = std::move(program);
   state_->cases = std::move(cases);
   state_->bound.clear();
+  state_->refuted.clear();
   for (const auto& [sizes, answers] : state_->checked)
     if (const auto number = composit::case_of_answers(state_->cases, sizes, answers))
       composit::widen(state_->cases.cases[*number], sizes);
@@ -297,6 +312,12 @@ CheckReport FamilyBase::check_flat(const std::vector<at::Tensor>& arguments) con
 }
 
 CheckReport FamilyBase::check_flat(const FlatValues& values) const {
+  return check_flat(values, [this](const FlatValues& arguments) {
+    return FamilyMaker::run(state_->examples.at(0), arguments);
+  });
+}
+
+CheckReport FamilyBase::check_flat(const FlatValues& values, const RunAgain& run) const {
   const CaptureBase& first = state_->examples.at(0);
   const std::vector<at::Tensor>& arguments = values.tensors;
   CheckReport report;
@@ -310,11 +331,14 @@ CheckReport FamilyBase::check_flat(const FlatValues& values) const {
   SizeValues sizes = composit::sizes_of_inputs(family(), FamilyMaker::types_of(first, arguments));
   SavedState saved(FamilyMaker::inside(case_of(sizes).example), arguments);
   Comparison comparison;
+  bool was_compared = false;
   try {
     NumberValues numbers = numbers_of_arguments(values.structure);
     numbers.merge(with_present(state_->settings.numbers, numbers_));
     numbers[composit::kCalls] = static_cast<double>(state_->runs++);
-    const CaptureBase there = FamilyMaker::run(first, values);
+    if (state_->program) state_->program->expect_unchanged();
+    const CaptureBase there = run(values);
+    if (state_->program) state_->program->renew();
     saved.restore();
     comparison = compared(there, std::move(numbers));
     const CaptureBase bound =
@@ -327,11 +351,17 @@ CheckReport FamilyBase::check_flat(const FlatValues& values) const {
     for (const composit::Difference& difference : comparison.differences)
       if (!has_one) report.graph_differences.push_back(str(difference));
     report.compared = results.size();
+    was_compared = true;
   } catch (const UserError& error) {
     report.error = error.what();
   }
   saved.restore();
-  if (report.ok()) set_checked(comparison);
+  if (report.ok()) {
+    set_checked(comparison);
+  } else if (was_compared) {
+    const std::lock_guard lock(state_->mutex);
+    state_->refuted.emplace(sizes, str(report));
+  }
   return report;
 }
 
@@ -363,6 +393,11 @@ composit::SavedCapture FamilyBase::saved() const {
 FamilyBase FamilyBase::load(const std::filesystem::path& folder) {
   const composit::SavedCapture saved =
       composit::is_pt2(folder) ? composit::load_pt2(folder) : composit::load(folder);
+  return of_saved(saved, folder);
+}
+
+FamilyBase FamilyBase::of_saved(const composit::SavedCapture& saved,
+                                const std::filesystem::path& folder) {
   auto state = std::make_shared<State>();
   state->cases = composit::family_of(saved);
   if (const auto next = saved.properties.find(kNextCall); next != saved.properties.end())

@@ -25,18 +25,14 @@
 
 #include "composit/family/bind.h"
 #include "composit/family/cases.h"
+#include "composit/op/size_range.h"
 #include "flashlight/check.h"
 #include "flashlight/trace.h"
 
 namespace flashlight {
 
 // A size that is declared: its name, and the range in which the family has to hold.
-struct SizeRange {
-  std::string name;  // of the size
-  int64_t low = 1;   // the least
-  int64_t high = 1;  // the greatest
-  int64_t step = 1;  // sizes are low, low + step, …
-};
+using composit::SizeRange;
 
 // A number of the program that is no size and that the caller chooses: a learning rate under a
 // schedule, the weight of a loss.
@@ -132,9 +128,15 @@ class FamilyBase {
   // Runs the program on arguments of any sizes and compares: its graph with the family's there, but
   // for what changes no value; its results with those of a replay, bit for bit. If all is equal,
   // the sizes count as checked, and the range of each grows to them. Where a size is 1, LibTorch
-  // leaves out operators that do nothing there, and equal results do.
+  // leaves out operators that do nothing there, and equal results do. Where it is another program,
+  // the family refuses these sizes from then on, until it is extended.
   CheckReport check_flat(const FlatValues& arguments) const;
   CheckReport check_flat(const std::vector<at::Tensor>& arguments) const;
+  // The same, with a capture of the program on these arguments by `run`.
+  using RunAgain = std::function<CaptureBase(const FlatValues& arguments)>;
+  CheckReport check_flat(const FlatValues& arguments, const RunAgain& run) const;
+  // UserError where a check at these sizes found another program; `at` and calls ask for that.
+  void expect_not_refuted(const composit::SizeValues& sizes) const;
   // The first difference between a capture of the program and the family at its sizes; empty if
   // their graphs are equal. Nothing runs, and no range grows. UserError for arguments of no size of
   // the family.
@@ -152,6 +154,9 @@ class FamilyBase {
   composit::SavedCapture saved() const;
   // Loads a family that does not know its program. UserError for other folders.
   static FamilyBase load(const std::filesystem::path& folder);
+  // The family of a saved one; `folder` is what errors call it.
+  static FamilyBase of_saved(const composit::SavedCapture& saved,
+                             const std::filesystem::path& folder);
 
   // A line for each size (shown, checked), for each formula that is no plain size, and what the
   // capture at the first example's sizes assumes.
@@ -346,7 +351,8 @@ requires(!std::is_base_of_v<FamilySettings, std::decay_t<T>>) auto trace_family(
 //         return std::tuple(torch::randint(0, 99, {sizes.at("batch"), sizes.at("tokens")}));
 //       });
 //
-// The family chooses the sizes of its examples, and is checked at both ends of the ranges.
+// The family chooses the sizes of its examples, and is checked at both ends of the ranges and at
+// some sizes between them (composit/family/examples.h).
 template <class T, class InputsAt>
 requires std::is_invocable_v<InputsAt, const composit::SizeValues&>
 auto trace_family(const FamilySettings& settings, T&& program, const InputsAt& inputs_at) {

@@ -84,6 +84,7 @@ std::vector<std::string> FamilyBase::number_names() const {
 
 FlatValues FamilyBase::run_call(const Structure& arguments, const Run& run) const {
   state_->state.expect_held();
+  if (state_->program) state_->program->expect_unchanged();
   NumberValues values = numbers_now(arguments);
   const std::vector<std::string> names = number_names();
   const bool counts = std::count(names.begin(), names.end(), composit::kCalls) > 0 &&

@@ -10,6 +10,7 @@
 
 #include "flashlight/family.h"
 #include "flashlight/family_state.h"
+#include "flashlight/looks.h"
 
 namespace flashlight {
 
@@ -24,6 +25,10 @@ struct FamilyBase::State {
       numbers;        // by example: those that are no sizes and no arguments
   int64_t runs = 0;   // of the program
   FamilyState state;  // that the program makes anew in each call
+  // What became of the program since the last example; none: it is not known.
+  std::shared_ptr<Looks> program;
+  // Sizes at which a check found another program, and what it found.
+  std::map<composit::SizeValues, std::string> refuted;
 
   mutable std::mutex mutex;
   mutable std::map<composit::SizeValues, CaptureBase>

@@ -19,6 +19,7 @@ class FamilyMaker {
   static std::shared_ptr<const CaptureBase::State> shared(const CaptureBase& capture) {
     return capture.shared();
   }
+  static std::shared_ptr<Looks> looks(const CaptureBase& capture) { return capture.looks_; }
   // The example's graph with what it leaves in `.grad`.
   static composit::Graph graph_of(const CaptureBase& capture) {
     return capture.now().replayed.graph;

@@ -120,7 +120,10 @@ void add_number_lines(const composit::Family& family, const std::string& which,
       line += "a number that the program reads";
     else
       line += "a number that callers give";
-    lines.push_back(line + "; shown " + list_of_numbers(number.shown));
+    line += "; shown " + list_of_numbers(number.shown);
+    const bool is_given =
+        number.origin != NumberOrigin::counted && number.origin != NumberOrigin::read;
+    lines.push_back(line + (is_given ? "; taken beyond these, too, if some have its sign" : ""));
   }
   for (const composit::NumberUse& use : family.number_uses)
     if (use.node->find_attribute(use.key) != nullptr)

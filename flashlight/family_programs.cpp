@@ -140,6 +140,7 @@ std::shared_ptr<const CompiledCapture> FamilyPrograms::made(const SizeValues& si
 }
 
 std::shared_ptr<const CompiledCapture> FamilyPrograms::at(const SizeValues& sizes) {
+  family_.expect_not_refuted(sizes);
   if (auto known = found(sizes)) return known;
   const std::lock_guard lock(making_);
   if (auto known = found(sizes)) return known;

@@ -183,8 +183,21 @@ at::Tensor Generation::last_logits(const at::Tensor& logits, const Call& call) c
   return last.to(at::kFloat);
 }
 
-at::Tensor Generation::sampled(const at::Tensor& logits) {
+// `wrong`: a bool for each sequence. What one gives that has stopped is nobody's.
+void Generation::expect_logits(const at::Tensor& wrong, const std::string& received) const {
+  for (size_t i = 0; i < state_.stops.size(); ++i)
+    if (state_.stops[i] == Stop::none && wrong[static_cast<int64_t>(i)].item<bool>())
+      throw UserError(
+          c10::str("[generate] expected logits, received ", received, " for sequence ", i));
+}
+
+at::Tensor Generation::sampled(at::Tensor logits) const {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
+  expect_logits(logits.isnan().any(-1), "NaN");
+  expect_logits(logits.eq(kNever).all(-1), "-inf for all tokens");
+  for (size_t i = 0; i < state_.stops.size(); ++i)
+    if (state_.stops[i] != Stop::none)
+      logits = logits.index_fill(0, at::scalar_tensor(static_cast<int64_t>(i), at::kLong), 0);
   if (!draws()) return logits.argmax(-1);
   at::Tensor x = logits / options_.temperature;
   if (options_.top_k > 0 && options_.top_k < x.size(-1)) {
@@ -196,7 +209,10 @@ at::Tensor Generation::sampled(const at::Tensor& logits) {
     const at::Tensor p = sorted.softmax(-1), drop = p.cumsum(-1) - p >= options_.top_p;
     x = x.masked_fill(drop.scatter(-1, order, drop), kNever);
   }
-  return x.softmax(-1).multinomial(1, /*replacement=*/false, generator_of(options_)).squeeze(-1);
+  const at::Tensor p = x.softmax(-1);
+  expect_logits(p.isnan().any(-1),
+                c10::str("numbers that are infinite at a temperature of ", options_.temperature));
+  return p.multinomial(1, /*replacement=*/false, generator_of(options_)).squeeze(-1);
 }
 
 Stop Generation::stop_behind(const TokenIds& sequence, int64_t prompt) const {
@@ -218,10 +234,6 @@ std::vector<std::optional<int64_t>> Generation::next() {
   const at::NoGradGuard no_grad;  // behind it: captures know the mode of their program
   const at::Tensor logits = last_logits(of_step, call);
   const size_t count = state_.sequences.size();
-  const at::Tensor bad = logits.isnan().any(-1);
-  for (size_t i = 0; i < count; ++i)
-    if (state_.stops[i] == Stop::none && bad[static_cast<int64_t>(i)].item<bool>())
-      throw UserError(c10::str("[generate] expected logits, received NaN for sequence ", i));
   const at::Tensor drawn = sampled(logits);
   std::vector<std::optional<int64_t>> tokens(count);
   for (size_t i = 0; i < count; ++i) {

@@ -47,13 +47,36 @@ void save_onnx(const FamilyBase& family, const std::filesystem::path& file,
   composit::save_onnx(family.saved(), file, options);
 }
 
-CaptureBase load_onnx(const std::filesystem::path& file, const composit::OnnxReadOptions& options) {
-  composit::SavedCapture saved = composit::load_onnx(file, options);
+namespace {
+
+// Random inputs, and what LibTorch makes of them.
+void add_example(composit::SavedCapture& saved, const std::filesystem::path& file) {
   composit::add_example_inputs(saved);
   const CaptureBase draft = FamilyMaker::of_saved(saved, file);
   for (const at::Tensor& result : draft.replay(draft.example_arguments()))
     saved.example_outputs.push_back(tracer::to_array(result.detach()));
+}
+
+}  // namespace
+
+CaptureBase load_onnx(const std::filesystem::path& file, const composit::OnnxReadOptions& options) {
+  if (!options.ranges.empty())
+    throw composit::UserError("[onnx] " + file.string() +
+                              ": expected sizes, received ranges, for load_onnx_family");
+  composit::SavedCapture saved = composit::load_onnx(file, options);
+  add_example(saved, file);
   return FamilyMaker::of_saved(saved, file);
+}
+
+Family<> load_onnx_family(const std::filesystem::path& file,
+                          const composit::OnnxReadOptions& options) {
+  if (options.ranges.empty())
+    throw composit::UserError("[onnx] " + file.string() +
+                              ": expected the range of a size, received none");
+  composit::SavedCapture saved = composit::load_onnx(file, options);
+  add_example(saved, file);
+  for (composit::SavedCapture& further : saved.cases) add_example(further, file);
+  return Family<>(FamilyBase::of_saved(saved, file));
 }
 
 void save_stablehlo(const CaptureBase& capture, const std::filesystem::path& file,

@@ -6,6 +6,8 @@
 //   flashlight::save_stablehlo(captured, "model.mlir");   // XLA, IREE
 //   auto again = flashlight::load_pt2("model.pt2");    // or a file of torch.export.save
 //   auto model = flashlight::load_onnx("bert.onnx", {.sizes = {{"batch", 2}, {"tokens", 128}}});
+//   auto any = flashlight::load_onnx_family("bert.onnx",
+//                                           {.ranges = {{"batch", 2, 8}, {"tokens", 8, 512}}});
 //
 // The same of a saved capture, without LibTorch: composit/interchange.
 #pragma once
@@ -47,6 +49,9 @@ void save_onnx(const FamilyBase& family, const std::filesystem::path& file,
 // UserError as there.
 CaptureBase load_onnx(const std::filesystem::path& file,
                       const composit::OnnxReadOptions& options = {});
+// The same for sizes in ranges: see OnnxReadOptions::ranges, of which there has to be one.
+Family<> load_onnx_family(const std::filesystem::path& file,
+                          const composit::OnnxReadOptions& options);
 
 // A module of StableHLO: see composit/interchange/stablehlo.h. A derivative gives the loss, then
 // gradients. UserError as there, and as CaptureBase::save.

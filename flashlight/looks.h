@@ -50,6 +50,11 @@ class Looks {
   // The state that is replayed, saved and compiled now. References to older states stay valid.
   const StatePtr& current() const { return *current_.load(std::memory_order_acquire); }
   std::string refusal() const;
+  // For who replays the program without a call here. UserError where calls would be refused: in
+  // another autocast or default dtype, and after a change of modules that the capture owns.
+  void expect_unchanged() const;
+  // Takes the modules as they are now for those of the capture: the program ran once more.
+  void renew() { note_flags(); }
 
  private:
   // The modes that decide what a program computes, besides its arguments.

@@ -113,6 +113,15 @@ void Looks::expect_dtype_modes() const {
   if (now != modes_ && !program_.seen_once) refuse_modes(now);
 }
 
+// Whether a borrowed module is still there is not known here: others may hold its tensors, too.
+void Looks::expect_unchanged() const {
+  Modes now = Modes::now();
+  now.grad = modes_.grad;
+  now.inference = modes_.inference;
+  if (now != modes_) refuse_modes(now);
+  if (!program_.borrowed) expect_flags();
+}
+
 void Looks::expect_modes() const {
   const Modes now = Modes::now();
   if (now != modes_) refuse_modes(now);

@@ -61,6 +61,16 @@ NumbersShown NumbersShown::of(const std::vector<size_t>& examples) const {
 }
 
 void expect_kind(const FreeNumber& number, double value) {
+  const auto sign = [](double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; };
+  const bool has_sign = std::any_of(number.shown.begin(), number.shown.end(),
+                                    [&](double shown) { return sign(shown) == sign(value); });
+  const bool is_own = number.origin == NumberOrigin::read || number.origin == NumberOrigin::counted;
+  if (!is_own && !has_sign && !number.shown.empty())
+    throw UserError("[bind] " + text_of(NumberValues{{number.name, value}}) + ": no example has " +
+                    (value == 0  ? "0"
+                     : value > 0 ? "a number above 0"
+                                 : "a number below 0") +
+                    " there, where programs may go another way; add one that has");
   if (value == std::floor(value) || !are_whole(number.shown)) return;
   throw UserError("[bind] " + text_of(NumberValues{{number.name, value}}) +
                   ": all examples have whole numbers there; add one that has not");

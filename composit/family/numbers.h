@@ -57,7 +57,8 @@ struct NumbersShown {
   NumbersShown of(const std::vector<size_t>& examples) const;
 };
 
-// UserError where all examples had whole numbers, and this one is none.
+// UserError where all examples had whole numbers, and this one is none; for a number that callers
+// give, where none was 0, or of its sign.
 void expect_kind(const FreeNumber& number, double value);
 
 // Candidates for bases of powers, of all numbers of the graph and its regions.

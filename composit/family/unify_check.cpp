@@ -1,6 +1,7 @@
 #include "composit/family/unify_check.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -158,6 +159,14 @@ class AllBindings {
     for (const FreeSize& size : family_.sizes)
       count *= static_cast<double>((size.high - size.low) / size.step + 1);
     is_known = count <= kAll && family_.value_sizes.empty();
+    return first_where([&](const SizeFormula::SizeOf& size_of) {
+      return a.evaluate(size_of) != b.evaluate(size_of);
+    });
+  }
+
+  // The first sizes at which `holds`, of the sizes of values there, is true.
+  std::optional<SizeValues> first_where(
+      const std::function<bool(const SizeFormula::SizeOf&)>& holds) {
     for (size_t i = 0;; ++i) {
       if (i == bindings_.size() && !bind_next()) return std::nullopt;
       const auto& [sizes, binding] = bindings_[i];
@@ -165,7 +174,7 @@ class AllBindings {
         return binding.of(tensor).sizes().at(axis);
       };
       try {
-        if (a.evaluate(size_of) != b.evaluate(size_of)) return sizes;
+        if (holds(size_of)) return sizes;
       } catch (const UserError&) {  // an exact quotient that is none here is refused, not wrong
       }
     }
@@ -239,6 +248,62 @@ void expect_one_meaning(const Family& family, const Ambiguity& integer, const Si
   }
 }
 
+// Calls `visit` with each remainder in a formula.
+void for_each_remainder(const SizeFormula& formula,
+                        const std::function<void(const SizeFormula&)>& visit) {
+  using Kind = SizeFormula::Kind;
+  if (formula.kind() == Kind::constant || formula.kind() == Kind::size) return;
+  if (formula.kind() == Kind::mod) visit(formula);
+  for_each_remainder(formula.left(), visit);
+  for_each_remainder(formula.right(), visit);
+}
+
+bool is_zero_in_an_example(const Family& family, const SizeFormula& remainder) {
+  const size_t count = family.sizes.empty() ? 0 : family.sizes[0].shown.size();
+  for (size_t i = 0; i < count; ++i) {
+    SizeValues sizes;
+    for (const FreeSize& size : family.sizes) sizes[size.name] = size.shown.at(i);
+    const std::optional<Binding> binding = bound_at(family, sizes);
+    if (!binding) return true;  // nobody knows
+    const auto size_of = [&](const LazyTensor& tensor, size_t axis) {
+      return binding->of(tensor).sizes().at(axis);
+    };
+    if (remainder.evaluate(size_of) == 0) return true;
+  }
+  return false;
+}
+
+// Where nothing remains, programs often go another way: that has to be shown, where sizes within
+// the range have no remainder.
+void expect_remainders_shown(const Family& family, const Within& within, AllBindings& all) {
+  if (!family.value_sizes.empty()) return;
+  std::vector<Hash> seen;
+  for (const NodePtr& node : family.example.nodes())
+    for (const IntegerFormula& one : family.formulas_of(*node))
+      for_each_remainder(one.formula, [&](const SizeFormula& remainder) {
+        if (std::find(seen.begin(), seen.end(), remainder.hash()) != seen.end()) return;
+        seen.push_back(remainder.hash());
+        const auto is_zero = [&](const SizeFormula::SizeOf& size_of) {
+          return remainder.evaluate(size_of) == 0;
+        };
+        std::optional<SizeValues> wanted;
+        if (const auto size = only_size(remainder))
+          for (const FreeSize& free : family.sizes)
+            for (int64_t number = free.low; number <= free.high && !wanted; number += free.step) {
+              const auto sizes = sizes_with(family, *size, number);
+              if (!sizes || sizes->at(free.name) != number || (within && !within(*sizes))) continue;
+              if (is_zero([&](const LazyTensor&, size_t) { return number; })) wanted = sizes;
+            }
+        if (!wanted) wanted = all.first_where(is_zero);
+        if (!wanted || is_zero_in_an_example(family, remainder)) return;
+        throw ExampleWanted("[unify] " + describe(*node, Names(family.example)) + ": " +
+                                print(remainder, Names(family.example)) +
+                                " is 0 in no example, and would be at " + text_of(*wanted) +
+                                ", where the program may go another way: add an example there",
+                            *wanted);
+      });
+}
+
 using SizeKey = std::pair<const Node*, std::pair<uint32_t, size_t>>;
 SizeKey key_of(const LazyTensor& tensor, size_t axis) {
   return {tensor.node.get(), {tensor.index, axis}};
@@ -282,6 +347,7 @@ void expect_equal(const Family& family, const Twins& twins,
 void expect_one_meaning(const Family& family, const Doubts& doubts, const Within& within) {
   AllBindings all(family, within);
   for (const Ambiguity& integer : doubts.integers) expect_one_meaning(family, integer, within, all);
+  expect_remainders_shown(family, within, all);
   const std::map<SizeKey, const Ambiguity*> read = sizes_read(doubts.integers);
   for (const SizeValues& sizes : points_within(family)) {
     if (within && !within(sizes)) continue;

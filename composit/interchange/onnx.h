@@ -12,6 +12,8 @@
 //
 //   SavedCapture model = load_onnx("resnet50.onnx");               // of any exporter
 //   SavedCapture of_two = load_onnx("bert.onnx", {.sizes = {{"batch", 2}, {"tokens", 128}}});
+//   SavedCapture of_any = load_onnx("bert.onnx", {.ranges = {{"batch", 2, 8}, {"tokens", 8,
+//   512}}});
 //
 // Operators become ATen's; what models compute of sizes becomes numbers. Weights keep their names.
 #pragma once
@@ -21,8 +23,10 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "composit/io/saved_capture.h"
+#include "composit/op/size_range.h"
 
 namespace composit {
 
@@ -54,6 +58,9 @@ struct OnnxReadOptions {
   // ("input_ids.0"); and values of inputs that are one integer, by their names ("sr"), which then
   // are no inputs any more.
   std::map<std::string, int64_t> sizes = {};
+  // Sizes that the model leaves open and that stay so, by the same names: the capture is that of a
+  // family (composit/family/saved_family.h) for these ranges.
+  std::vector<SizeRange> ranges = {};
 };
 
 // The model in `file`, of ai.onnx 6 to 28. Nothing of it is run, but what follows from constants.
@@ -61,7 +68,8 @@ struct OnnxReadOptions {
 // evaluated without them. There are no example inputs and outputs.
 //
 // UserError where the file is no model, or cannot be read: all operators that are not known at
-// once, sizes that are open and not given, values that are needed and depend on inputs.
+// once, sizes that are open and not given, values that are needed and depend on inputs; for ranges
+// what has another structure at some sizes, and no condition on sizes tells which.
 SavedCapture load_onnx(const std::filesystem::path& file, const OnnxReadOptions& options = {});
 
 // True if all bytes of a file may be a model, rather than something else.

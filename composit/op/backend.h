@@ -28,6 +28,7 @@
 #include "composit/ir/graph.h"
 #include "composit/op/options.h"
 #include "composit/op/ports.h"
+#include "composit/op/size_range.h"
 
 namespace fl {
 class Generator;     // flashlight/runtime/random.hpp
@@ -119,14 +120,6 @@ class Compiled {
 struct SizedGraph {
   Graph graph;                                // with types of these sizes
   std::map<std::string, int64_t> sizes = {};  // their numbers, by name
-};
-
-// The numbers that a size may have: from `least` to `most`, in steps.
-struct SizeRange {
-  std::string name;   // as SizedGraph::sizes has it
-  int64_t least = 0;  // that a call may give
-  int64_t most = 0;   // that a call may give
-  int64_t step = 1;   // between two numbers, from the least one on
 };
 
 // A program for all sizes in ranges.

@@ -47,13 +47,20 @@ class Quantizer {
     if (options_.all_readers && options_.activations != Activations::calibrated)
       throw UserError("[quantize] all readers: expected calibrated activations, received " +
                       std::string(name(options_.activations)));
+    has_numbers_ = quantization::has_numbers(capture_);
+    if (options_.max_error && !has_numbers_)
+      throw UserError(
+          "[quantize] an error to keep: expected a program that gives or writes numbers of "
+          "floating "
+          "point, received one that gives integers or bools alone: capture it without its last "
+          "steps");
     collect();
     for (size_t i = 0; i < selection_.chosen.size(); ++i) add(i);
     measure_layers();
     measure_alone();
     keep_budget();
     Quantized result{.capture = rewritten(capture_, changes_), .layers = {}, .error = error_};
-    if (!runs_.empty() && !result.error && options_.measure)
+    if (!runs_.empty() && !result.error && options_.measure && has_numbers_)
       result.error = result_error(runs_, capture_, result.capture);
     add_results(result.capture);
     for (const QuantizedLayer& layer : selection_.left) report_.push_back(layer);
@@ -144,7 +151,7 @@ class Quantizer {
   }
 
   void measure_alone() {
-    if (options_.alone == nullptr || runs_.empty()) return;
+    if (options_.alone == nullptr || runs_.empty() || !has_numbers_) return;
     QuantizeOptions options = options_;
     options.backend = options_.alone;
     const ExampleRuns runs(capture_, options);
@@ -224,6 +231,7 @@ class Quantizer {
   const QuantizeOptions& options_;
   const quantization::Selection selection_;
   const ExampleRuns runs_;
+  bool has_numbers_ = false;  // of which an error is measured
   std::vector<InputStatistics> statistics_;
   Integers integers_;            // of the layer that is being changed
   std::vector<float> divisors_;  // its

@@ -83,8 +83,8 @@ struct QuantizeOptions {
   // Runs of the program: each one array per user input. Empty: the example of the capture.
   std::vector<std::vector<Array>> examples = {};
   // The error that results may have: the root of the mean square of their differences, in units of
-  // the spread (standard deviation) of the result. As many layers as that allows are quantized,
-  // those with the smallest errors first.
+  // the spread (standard deviation) of the result; of results of floating point, and of what is
+  // written. As many layers as that allows are quantized, those with the smallest errors first.
   std::optional<double> max_error = {};
   // Measures the error of each layer's output, and of the results, on the examples.
   bool measure = true;
@@ -121,7 +121,8 @@ struct Quantized {
 
 // UserError for a graph without such layers, scales of another dtype or beyond its range, a pattern
 // that no weight has, a weight that has NaN or infinite elements, groups that do not divide the
-// inputs of a layer, a method without examples, an error that cannot be kept.
+// inputs of a layer, a method without examples, an error that cannot be kept, or that nothing has
+// since the program gives integers alone.
 Quantized quantize(const SavedCapture& capture, const QuantizeOptions& options = {});
 // The same for a graph whose weights are held by its inputs.
 Graph quantize(const Graph& graph, const QuantizeOptions& options = {});

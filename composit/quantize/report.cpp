@@ -92,7 +92,7 @@ std::string advice_of(const std::vector<QuantizedLayer>& layers,
   for (const QuantizedLayer& layer : layers)
     if (layer.left.empty() && layer.result_error)
       squares += *layer.result_error * *layer.result_error;
-  if (squares == 0 || !error) return "";
+  if (squares == 0 || !std::isfinite(squares) || !error) return "";
   std::string text = "to leave layers as they were, each with those above it:\n";
   double left = squares;
   size_t count = 0;

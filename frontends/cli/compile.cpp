@@ -10,10 +10,10 @@
 #include "composit/family/saved_family.h"
 #include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
-#include "composit/ir/literal.h"
 #include "composit/ir/print.h"
 #include "frontends/cli/commands.h"
 #include "frontends/cli/example.h"
+#include "frontends/cli/sizes.h"
 
 namespace cli {
 namespace {
@@ -121,22 +121,6 @@ composit::CompileOptions compile_options(const SavedCapture& capture,
 }
 
 namespace {
-
-// The numbers of "tokens=8", "tokens=8..64", "tokens=64..2048:64".
-std::optional<composit::SizeRange> parse_range(const std::string& text) {
-  const size_t equals = text.find('='), dots = text.find("..", equals);
-  if (equals == std::string::npos) return std::nullopt;
-  const size_t colon =
-      dots == std::string::npos ? text.size() : std::min(text.find(':', dots), text.size());
-  const auto number = [&](size_t begin, size_t end) {
-    return composit::parse_int(text.substr(begin, end - begin));
-  };
-  const auto least = number(equals + 1, std::min(dots, colon)),
-             most = dots == std::string::npos ? least : number(dots + 2, colon),
-             step = colon == text.size() ? 1 : number(colon + 1, text.size());
-  if (!least || !most || !step || *least > *most || *step < 1) return std::nullopt;
-  return composit::SizeRange{text.substr(0, equals), *least, *most, *step};
-}
 
 // Leaves these numbers of a size of the family.
 void narrow(composit::Family& family, const std::string& text) {

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "composit/eval/evaluate.h"
+#include "composit/family/saved_family.h"
 #include "composit/interchange/imports.h"
 #include "composit/interchange/onnx.h"
 #include "composit/interchange/pt2.h"
@@ -14,6 +15,7 @@
 #include "composit/ir/literal.h"
 #include "composit/ir/parse.h"
 #include "frontends/cli/commands.h"
+#include "frontends/cli/sizes.h"
 #include "frontends/ks/graph.h"
 #include "frontends/ks/parse.h"
 #include "frontends/ks/run.h"
@@ -92,27 +94,35 @@ int import_pt2(const ImportArguments& arguments, std::ostream& out) {
   return 0;
 }
 
-// "batch=2"
-std::map<std::string, int64_t> sizes_of(const std::vector<std::string>& texts) {
-  std::map<std::string, int64_t> sizes;
+// "batch=2", "tokens=8..512"
+composit::OnnxReadOptions options_of(const std::vector<std::string>& texts) {
+  composit::OnnxReadOptions options;
   for (const std::string& text : texts) {
-    const size_t equals = text.rfind('=');
-    const auto size =
-        equals == std::string::npos ? std::nullopt : composit::parse_int(text.substr(equals + 1));
-    if (!size) throw UserError("[import] --size: expected NAME=NUMBER, received '" + text + "'");
-    sizes[text.substr(0, equals)] = *size;
+    const std::optional<composit::SizeRange> range = parse_range(text);
+    if (!range)
+      throw UserError("[import] --size: expected NAME=NUMBER or NAME=NUMBER..NUMBER, received '" +
+                      text + "'");
+    if (range->least == range->most)
+      options.sizes[range->name] = range->least;
+    else
+      options.ranges.push_back(*range);
   }
-  return sizes;
+  return options;
 }
 
 // Example inputs are random; what the model makes of them is the example's result.
-int import_onnx(const ImportArguments& arguments, std::ostream& out) {
-  composit::SavedCapture capture =
-      composit::load_onnx(arguments.file, {.sizes = sizes_of(arguments.sizes)});
+void add_example(composit::SavedCapture& capture) {
   capture.example_outputs =
       composit::evaluate(capture.graph, composit::add_example_inputs(capture));
+}
+
+int import_onnx(const ImportArguments& arguments, std::ostream& out) {
+  composit::SavedCapture capture = composit::load_onnx(arguments.file, options_of(arguments.sizes));
+  add_example(capture);
+  for (composit::SavedCapture& further : capture.cases) add_example(further);
   composit::save(capture, arguments.target);
-  out << "wrote " << arguments.target << ": " << capture.graph.size() << " nodes\n";
+  out << "wrote " << arguments.target << ": " << capture.graph.size() << " nodes"
+      << (composit::is_family(capture) ? ", a family" : "") << "\n";
   return 0;
 }
 

@@ -83,7 +83,8 @@ CLI::App* add_import(CLI::App& app, cli::ImportArguments& arguments) {
       "per argument: a type like float32[1,3], a number, True, False or None;\n"
       "of a .ks per Float, Integer and Bool of it: a type, an integer, true or false");
   command->add_option("--size", arguments.sizes,
-                      "a size that an ONNX model leaves open, as in batch=2");
+                      "a size that an ONNX model leaves open, as in batch=2; in a range,\n"
+                      "as tokens=8..512 or tokens=64..512:64, the folder is that of a family");
   command->add_option("-o,--output", arguments.target, "the folder to write")->required();
   return command;
 }

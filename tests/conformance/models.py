@@ -38,6 +38,7 @@ COLUMNS = {
     "family": "a family of sizes",
     "pt2": "exported to .pt2",
     "pt2_family": "the family exported",
+    "pt2_read": "read from torch.export",
     "onnx": "in onnxruntime",
     "onnx_family": "the family in onnxruntime",
     "xla": "in XLA",
@@ -169,6 +170,12 @@ class Examination:
         sizes = list(self._some_sizes(ranges, 3))
         return self._wrong_export(family, [self._original.inputs(1, **some) for some in sizes],
                                   family)
+
+    def pt2_read(self):
+        """What torch.export saves is a capture with its bits, with derivatives, for both backends."""
+        from from_export import wrong_reading
+
+        return wrong_reading(self._original, self._others, self._other_keywords)
 
     def onnx(self):
         """onnxruntime gives the model's numbers, and each guard holds."""
@@ -402,7 +409,9 @@ def page(results, columns):
         "the length of texts, height and width of pictures, samples of sounds where the model takes others",
         "than those of its configuration. One that is refused names the node; `WRONG` would be a defect.",
         "Exported: `torch.export.load(file).module()` has the bits of the model on other inputs, and the",
-        "family's file those of the family at three sizes. In onnxruntime and in XLA: on other inputs,",
+        "family's file those of the family at three sizes. Read: what torch.export saves of the model, without",
+        "writes, has its bits, autograd's gradients, and is compiled by both backends. In onnxruntime and",
+        "in XLA: on other inputs,",
         "within 1e-4 of the largest element; the family's model at three sizes.",
         "",
         f"| {len(results)} architectures | " + " | ".join(COLUMNS[c] for c in columns) + " |",

@@ -174,8 +174,8 @@ TEST(CudaTraining, StepsAreLibTorchs) {
   const at::Tensor target = at::sin(x[0].sum(1, true));
   Tensors trained;  // by LibTorch
   for (const at::Tensor& weight : weights) trained.push_back(weight.clone().requires_grad_());
-  const auto loss_of = [](const Tensors& w, const at::Tensor& x, const at::Tensor& target) {
-    return at::mse_loss(at::linear(at::tanh(at::linear(x, w[0], w[1])), w[2]), target);
+  const auto loss_of = [](const Tensors& w, const at::Tensor& at_x, const at::Tensor& expected) {
+    return at::mse_loss(at::linear(at::tanh(at::linear(at_x, w[0], w[1])), w[2]), expected);
   };
 
   // The arguments are parameters, then velocities, x and target.

@@ -186,6 +186,15 @@ void a_range_of_two() {
                  return std::tuple(at::ones({sizes.at("rows"), 3}));
                });
 }
+void an_unseen_remainder() {
+  family_of([](const at::Tensor& x) { return filled(x, 7 - x.size(0) % 7); }, {5, 12, 23});
+}
+void refuted_by_a_check() {
+  const auto family =
+      family_of([](const at::Tensor& x) { return x.size(0) == 7 ? x.cos() : x.sin(); }, {2, 5, 9});
+  family.check(at::ones({7, 3}));
+  family(at::ones({7, 3}));
+}
 void loaded_as_a_capture() {
   const composit::test::TemporaryFolder folder;
   family_of(sines, {2, 4, 5}).save(folder.path() / "family");
@@ -249,6 +258,11 @@ Causes with_family_causes(Causes others) {
       {"[bind] input '…': expected …, received …", other_columns},
       {"[bind] expected a family, received the capture of one run; …", loaded_as_a_family},
       {"[family] the range that was declared does not hold at …", a_range_that_does_not_hold},
+      {"[family] at … a check found another program: extend the family with an example there …",
+       refuted_by_a_check},
+      {"[unify] …: … is 0 in no example, and would be at …, where the program may go another way: "
+       "add an example there",
+       an_unseen_remainder},
       {"[family] expected at least 3 sizes from 2 on in the range of '…', received … to …",
        a_range_of_two},
       {"[load] …: expected a capture, received a family, which load_family reads",

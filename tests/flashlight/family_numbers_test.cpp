@@ -294,7 +294,8 @@ TEST(FamilyNumbers, ANumberIsCalledByItsLine) {
   const int line = __LINE__ + 1;
   const auto program = [&scale](const at::Tensor& x) { return torch::relu(x) * scale + x; };
   std::vector<CaptureBase> examples;
-  TraceSettings settings{{.source_lines = true}};
+  TraceSettings settings;
+  settings.source_lines = true;
   settings.seen_once = true;
   for (const auto& [rows, number] :
        std::vector<std::pair<int64_t, double>>{{3, 0.5}, {4, 0.1}, {5, 0.3}, {5, 0.7}}) {

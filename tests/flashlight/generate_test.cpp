@@ -236,6 +236,28 @@ TEST(GenerateTest, RefusesWrongUse) {
         torch::zeros({1, 7}, torch::kLong), torch::zeros({1, 0})})
     expect(giving(wrong), {{1}}, {}, "expected logits of a step");
   expect(giving(torch::full({1, 7}, NAN)), {{1}}, {}, "received NaN for sequence 0");
+  expect(giving(torch::full({1, 7}, -INFINITY)), {{1}}, {}, "-inf for all tokens for sequence 0");
+  expect(giving(torch::arange(7.0).unsqueeze(0)), {{1}}, {.temperature = 1e-40},
+         "infinite at a temperature of 1e-40 for sequence 0");
+}
+
+// A sequence that has stopped may come to where its model gives no numbers.
+TEST(GenerateTest, WhatBelongsToNobodyIsNotLookedAt) {
+  for (const double temperature : {0.0, 1.0}) {
+    GenerateOptions options;
+    options.max_tokens = 4;
+    options.temperature = temperature;
+    options.stop_tokens = {3};
+    const DecodingStep stops_first = [&](const at::Tensor& tokens, const at::Tensor& positions) {
+      at::Tensor logits = torch::zeros({tokens.size(0), 7});
+      logits[0][3] = logits[1][4] = 1e9;
+      if (positions.max().item<int64_t>() > 0) logits[0].fill_(NAN);
+      return logits;
+    };
+    EXPECT_THAT(
+        generate(stops_first, {{1}, {1}}, options),
+        testing::ElementsAre(testing::ElementsAre(1, 3), testing::ElementsAre(1, 4, 4, 4, 4)));
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "composit/eval/evaluate.h"
+#include "composit/family/saved_family.h"
 #include "composit/interchange/onnx.h"
 #include "composit/interchange/onnx_read/rows.h"
 #include "composit/ir/print.h"
@@ -166,6 +167,67 @@ TEST(onnx_read, what_is_computed_of_sizes_becomes_numbers) {
   const SavedCapture capture = read(model(parts), {.sizes = {{"batch", 4}}});
   EXPECT_EQ(capture.graph.outputs()[0].sizes(), (Dims{4, 6}));
   EXPECT_EQ(capture.graph.size(), 2U) << print(capture.graph);
+}
+
+// y = reshape(x, [shape(x)[0], -1]) + range(0, tokens, 1), an example's elements in a row.
+Parts of_open_sizes() {
+  const auto place = [](const std::string& name, int64_t value) {
+    return tensor<int64_t>(name, DType::int64, {}, {value});
+  };
+  return {
+      {node("Shape", {"x"}, {"s"}), node("Gather", {"s", "zero"}, {"n"}),
+       node("Gather", {"s", "one"}, {"t"}), node("Unsqueeze", {"n", "axis"}, {"m"}),
+       node("Concat", {"m", "rest"}, {"sizes"}, {attribute("axis", 0)}),
+       node("Reshape", {"x", "sizes"}, {"flat"}), node("Range", {"zero", "t", "one"}, {"places"}),
+       node("Cast", {"places"}, {"steps"}, {attribute("to", 1)}),
+       node("Add", {"flat", "steps"}, {"y"})},
+      {x_of({"batch", "tokens"})},
+      {y_of({"batch", "tokens"})},
+      {place("zero", 0), place("one", 1), tensor<int64_t>("axis", DType::int64, {1}, {0}),
+       tensor<int64_t>("rest", DType::int64, {1}, {-1})}};
+}
+
+TEST(onnx_read, sizes_in_ranges_make_a_family) {
+  const std::string bytes = model(of_open_sizes());
+  const SavedCapture saved = read(bytes, {.ranges = {{"batch", 2, 9}, {"tokens", 2, 40}}});
+  ASSERT_TRUE(is_family(saved));
+  const Cases family = family_of(saved);
+  for (const auto& [batch, tokens] :
+       std::vector<std::pair<int64_t, int64_t>>{{2, 2}, {3, 17}, {9, 40}, {9, 2}}) {
+    std::vector<double> values(static_cast<size_t>(batch * tokens));
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * i % 7);
+    std::vector<double> expected = values;
+    for (size_t i = 0; i < values.size(); ++i)
+      expected[i] += static_cast<double>(i % static_cast<size_t>(tokens));
+    const Graph graph = graph_at(family, {{"batch", batch}, {"tokens", tokens}});
+    EXPECT_EQ(elements<double>(evaluate(graph, {floats({batch, tokens}, values)}).at(0)), expected)
+        << batch << "x" << tokens;
+  }
+  EXPECT_THAT(message_of([&] {
+                graph_at(family, {{"batch", 10}, {"tokens", 4}});
+              }),
+              HasSubstr("batch"));
+  // One of them may be a number.
+  const SavedCapture rows =
+      read(bytes, {.sizes = {{"batch", 3}}, .ranges = {{"tokens", 4, 12, 2}}});
+  EXPECT_EQ(family_of(rows).cases.at(0).sizes.size(), 1U);
+}
+
+TEST(onnx_read, ranges_that_no_family_has_are_refused) {
+  const std::string bytes = model(of_open_sizes());
+  EXPECT_THAT(refusal(bytes, {.ranges = {{"batch", 2, 9}}}),
+              HasSubstr("leaves these sizes open: 'tokens'"));
+  EXPECT_THAT(refusal(bytes, {.ranges = {{"batch", 2, 9}, {"tokens", 4, 5}}}),
+              HasSubstr("at least 3 sizes from 2 on in the range of 'tokens'"));
+  EXPECT_THAT(refusal(bytes, {.ranges = {{"batch", 2, 9}, {"tokens", 2, 9}, {"words", 2, 9}}}),
+              HasSubstr("no open size 'words'"));
+  // A number that follows from a size, and multiplies.
+  Parts scaled = of_open_sizes();
+  scaled.nodes.push_back(node("Cast", {"t"}, {"count"}, {attribute("to", 1)}));
+  scaled.nodes.push_back(node("Mul", {"y", "count"}, {"z"}));
+  scaled.outputs = {value_info("z", DType::float32, {"batch", "tokens"})};
+  EXPECT_THAT(refusal(model(scaled), {.ranges = {{"batch", 2, 9}, {"tokens", 2, 40}}}),
+              HasSubstr("constant"));
 }
 
 TEST(onnx_read, values_that_follow_from_inputs_are_no_sizes) {

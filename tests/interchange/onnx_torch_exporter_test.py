@@ -16,6 +16,7 @@ import torch
 import transformers
 
 import composit
+import flashlight
 
 SKIPPED = 77
 CLOSE = 1e-5  # of the largest element: sums are made in other orders
@@ -82,6 +83,19 @@ def models():
     }
 
 
+def at(size_range, place):
+    """A number in a range, by its place from 0 to 1."""
+    low, high, step = (*size_range, 1)[:3]
+    return low + int(place * ((high - low) // step)) * step
+
+
+def resized(tensor, sizes):
+    """Axes cut, or repeated; as no example that was read has them."""
+    for axis, size in sizes.items():
+        tensor = tensor.index_select(axis, torch.arange(size) * 5 % tensor.shape[axis])
+    return tensor
+
+
 class TorchExporterTest(unittest.TestCase):
 
     def setUp(self):
@@ -91,11 +105,14 @@ class TorchExporterTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = pathlib.Path(folder.name) / "model.onnx"
 
-    @torch.no_grad()
-    def agrees(self, model, arguments, open_sizes, opset):
+    def export(self, model, arguments, open_sizes, opset):
         names = [f"x{i}" for i in range(len(arguments))]
         torch.onnx.export(model.eval(), tuple(arguments), self.path, dynamo=False, opset_version=opset,
                           input_names=names, dynamic_axes=dict(zip(names, open_sizes)))
+
+    @torch.no_grad()
+    def agrees(self, model, arguments, open_sizes, opset):
+        self.export(model, arguments, open_sizes, opset)
         sizes = {name: argument.shape[axis] for argument, axes in zip(arguments, open_sizes)
                  for axis, name in axes.items()}
         graph = composit.load_onnx(self.path, sizes=sizes)
@@ -103,11 +120,29 @@ class TorchExporterTest(unittest.TestCase):
         received = composit.evaluate(*graph.outputs, inputs=given)
         expected = model(*arguments)
         received = received if isinstance(received, tuple) else (received,)
+        self.are_close(received, expected)
+
+    def are_close(self, received, expected):
         expected = expected if isinstance(expected, tuple) else (expected,)
         for ours, tensor in zip(received, expected, strict=True):
             theirs = tensor.numpy()
             self.assertEqual((ours.dtype, ours.shape), (theirs.dtype, theirs.shape))
             np.testing.assert_allclose(ours, theirs, rtol=0, atol=CLOSE * float(np.abs(theirs).max()))
+
+    @torch.no_grad()
+    def test_families(self):
+        """Sizes that are left open stay so, at numbers that were not read."""
+        ranges = {"batch": (2, 6), "tokens": (4, 40), "steps": (3, 20), "height": (32, 96, 8), "width": (32, 96, 8)}
+        for name, (model, arguments, open_sizes, versions) in models().items():
+            with self.subTest(name):
+                self.export(model, arguments, open_sizes, versions[-1])
+                sizes = {size: ranges[size] for axes in open_sizes for size in axes.values()}
+                family = flashlight.load_onnx(self.path, sizes=sizes)
+                for place in (0, 0.3, 0.7, 1):
+                    others = [resized(argument, {axis: at(ranges[size], place) for axis, size in axes.items()})
+                              for argument, axes in zip(arguments, open_sizes)]
+                    received = family(*others)
+                    self.are_close([one.numpy() for one in received.values()], model(*others))
 
     def test_models(self):
         for name, (model, arguments, names, versions) in models().items():

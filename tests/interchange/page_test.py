@@ -25,6 +25,7 @@ import torch
 import composit
 import flashlight
 import engines
+from agreement import leaves
 
 SKIPPED = 77
 PAGE = HERE.parents[1] / "docs/interchange.md"
@@ -173,6 +174,7 @@ class PageTest(unittest.TestCase):
         flashlight.trace_family(self.model, shown, sizes=["batch", "tokens"]).export("bert.onnx")
         names = self.python('composit.load_onnx("bert.onnx"', ids=x.numpy())
         self.assert_close(names["y"], self.model(x))
+        self.assert_close(*leaves(names["family"](x))[:1], self.model(x))
         with torch.enable_grad():
             (expected,) = torch.autograd.grad(self.model(x).sum(), self.model.encoder.weight)
         (gradient,) = names["gradient"]

@@ -66,8 +66,9 @@ NodePtr remarks_of(const NodeProto& node, bool is_ours) {
 
 class Importer {
  public:
-  Importer(const ModelProto& model, TensorReader& tensors, const OnnxReadOptions& options)
-      : model_(model), tensors_(tensors), sizes_(options.sizes) {
+  Importer(const ModelProto& model, TensorReader& tensors,
+           const std::map<std::string, int64_t>& sizes, bool folds)
+      : model_(model), tensors_(tensors), sizes_(sizes), known_(folds) {
     for (const FunctionProto& function : model.functions)
       functions_[{function.domain, function.name, function.overload}] = &function;
   }
@@ -365,8 +366,8 @@ class Importer {
 }  // namespace
 
 Imported import_model(const ModelProto& model, TensorReader& tensors,
-                      const OnnxReadOptions& options) {
-  return Importer(model, tensors, options).run();
+                      const std::map<std::string, int64_t>& sizes, bool folds) {
+  return Importer(model, tensors, sizes, folds).run();
 }
 
 }  // namespace composit::onnx_read

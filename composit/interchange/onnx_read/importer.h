@@ -1,6 +1,6 @@
 // A model's graph as a graph of ATen's operators.
 //
-//   const Imported imported = import_model(model, tensors, {.sizes = {{"batch", 2}}});
+//   const Imported imported = import_model(model, tensors, {{"batch", 2}});
 //   imported.graph.inputs();       // the model's inputs, then weights that are used
 #pragma once
 
@@ -21,8 +21,10 @@ struct Imported {
   std::vector<std::string> outputs;  // their names
 };
 
-// UserError as load_onnx says.
+// `sizes`: as OnnxReadOptions. `folds`: what follows from constants is a constant; else the graph
+// computes it, unless it is one number, and a family sees how it follows from sizes. UserError as
+// load_onnx says.
 Imported import_model(const ModelProto& model, TensorReader& tensors,
-                      const OnnxReadOptions& options);
+                      const std::map<std::string, int64_t>& sizes, bool folds = true);
 
 }  // namespace composit::onnx_read

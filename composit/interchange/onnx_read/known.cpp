@@ -62,12 +62,14 @@ std::optional<Array> Known::find(const LazyTensor& tensor) {
   if (tensor.node->op() == ops::kConstant) return tensor.node->attribute("value").as<Array>();
   if (tensor.node->held().defined()) return tensor.node->held();
   if (source_of(tensor.node) == Source::inputs) return std::nullopt;
+  std::map<uint32_t, Array>& found = found_[tensor.node.get()];
+  if (const auto known = found.find(tensor.index); known != found.end()) return known->second;
   if (!is_computable_at_once(tensor)) return std::nullopt;
-  return evaluate({tensor})[0];
+  return found[tensor.index] = evaluate({tensor})[0];
 }
 
 LazyTensor Known::folded(const LazyTensor& tensor) {
-  if (!tensor || is_given(*tensor.node) || tensor.numel() > kSmall) return tensor;
+  if (!tensor || is_given(*tensor.node) || tensor.numel() > (folds_ ? kSmall : 1)) return tensor;
   if (source_of(tensor.node) != Source::constants || !is_computable_at_once(tensor)) return tensor;
   return constant(evaluate({tensor})[0]);
 }

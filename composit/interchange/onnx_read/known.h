@@ -1,12 +1,13 @@
 // Values that are known while a model is read: they follow from constants and weights alone.
 //
-//   Known known;
+//   Known known(/*folds=*/true);
 //   if (const auto sizes = known.find(operand)) ...     // an Array
 //   result = known.folded(result);                      // a constant, where it is a small one
 //
 // ONNX computes sizes, axes and indices in the graph; here they are numbers.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -18,6 +19,8 @@ namespace composit::onnx_read {
 
 class Known {
  public:
+  // `folds`: false leaves all but single numbers to the graph, where `folded` takes them out of it.
+  explicit Known(bool folds) : folds_(folds) {}
   // The value; nothing where it depends on an input of the model, or is too large to look at.
   std::optional<Array> find(const LazyTensor& tensor);
   // The tensor as a constant where it follows from constants and from weights of integers, and is
@@ -29,7 +32,9 @@ class Known {
   enum class Source { constants, weights, inputs };
   Source source_of(const NodePtr& node);
 
+  bool folds_;
   std::unordered_map<const Node*, std::pair<NodePtr, Source>> sources_;
+  std::unordered_map<const Node*, std::map<uint32_t, Array>> found_;  // of nodes of `sources_`
 };
 
 }  // namespace composit::onnx_read

@@ -272,8 +272,11 @@ Json GraphWriter::arguments(const Node& node, const Schema& schema, const Frame&
   const bool no_grad = runs_without_gradients(node);
   const size_t count = schema.arguments.size();
   size_t end = count;  // of the positional arguments that have to be written
+  // torch's reader asks for an argument that is called like a word of Python, of which ATen has
+  // one.
   const auto is_left_out = [&](size_t i) {
-    return is_default(schema.arguments[i], call[i]) && !follows(node, schema.arguments[i]);
+    return is_default(schema.arguments[i], call[i]) && !follows(node, schema.arguments[i]) &&
+           schema.arguments[i].name != "from";
   };
   while (end > 0 && (schema.arguments[end - 1].keyword_only || is_left_out(end - 1))) --end;
   Json inputs = Json::array();

@@ -19,6 +19,7 @@ from composit import Error
 from flashlight import _flashlight
 from flashlight.capture import Capture, _call_text, _identifier, export, seen_once, trace
 from flashlight.structure import flatten
+from flashlight.watch import Watch
 
 
 def trace_family(program: Callable, examples: Iterable | Callable,
@@ -53,6 +54,10 @@ def trace_family(program: Callable, examples: Iterable | Callable,
             raise Error("[family] expected examples, not a function that makes them, where numbers "
                         "change that are no sizes")
         return _over(program, examples, sizes, predicates)
+    if isinstance(sizes, Mapping):
+        raise Error("[family] expected the names of sizes beside examples, as in sizes=['tokens'], received "
+                    "ranges: these go with a function that makes examples, as lambda tokens: …, since a family "
+                    "is checked at sizes of its own choice there")
     captures, shown = [], []
     for example in examples:
         inputs, kwargs = _call_of(example)
@@ -119,8 +124,18 @@ class Family:
         self._bound: dict[tuple, Capture] = {}
         self._numbers = dict(numbers or {})  # functions that read them
         self._given = dict(given or {})
+        self._watch = self._watch_now()
+
+    def _watch_now(self) -> Watch | None:
+        """Tells of changes to the program's modules since it ran last."""
+        return Watch(self._captures[-1]._program.modules) if self._captures else None
+
+    def _expect_unchanged(self) -> None:
+        if self._watch and (changed := self._watch.changed()):
+            raise Error(f"[family] {changed} since the program was shown; make the family again")
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        self._expect_unchanged()
         tensors, structure = self._flattened(inputs, kwargs)
         results = self._native.call(tensors, structure, self._numbers_now())
         return self._results().unflatten(results)
@@ -139,7 +154,9 @@ class Family:
         """The same family, for which these numbers are what the program has for them. Error for a
         name that no number has. Names with a point are given as `**{"train.py:31": 0.1}`."""
         self._native.with_numbers(numbers)  # tells of wrong names
-        return Family(self._native, self._captures, self._numbers, {**self._given, **numbers})
+        other = Family(self._native, self._captures, self._numbers, {**self._given, **numbers})
+        other._watch = self._watch
+        return other
 
     @property
     def numbers(self) -> dict[str, str]:
@@ -160,9 +177,18 @@ class Family:
         """Runs the program on these inputs, of any sizes, and compares: the graphs, then the
         results, bit for bit. True where all is well; then the family takes these sizes, too."""
         native = self._native
+        self._expect_unchanged()
         if native.numbers:
             native = native.with_numbers(self._numbers_now())
-        return native.check(self._tensors(inputs, kwargs))
+        if not (native.numbers and self._captures):
+            report = native.check(self._tensors(inputs, kwargs))
+        else:  # numbers among the arguments may be others than in the first example
+            program = self._captures[0]._program.function
+            report = native.check_example(
+                *self._flattened(inputs, kwargs),
+                lambda _: trace(program, *inputs, seen_once, **kwargs)._native)
+        self._watch = self._watch_now()
+        return report
 
     def extend(self, *inputs: Any, **kwargs: Any) -> None:
         """One example more. Error, and the family stays what it was, where it does not belong to
@@ -174,6 +200,7 @@ class Family:
         self._native.extend(capture._native, numbers)
         self._captures.append(capture)
         self._bound.clear()
+        self._watch = self._watch_now()
 
     def compile(self, backend: str = "cpp", **options: Any) -> "CompiledFamily":
         """Compiled code for all sizes, made ready at the first call there. Options as of
@@ -256,6 +283,7 @@ class CompiledFamily:
         self._programs = _flashlight.FamilyPrograms(family._native, backend, options)
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        self._family._expect_unchanged()
         tensors, structure = self._family._flattened(inputs, kwargs)
         results = self._programs.call(tensors, structure, self._family._numbers_now())
         return self._family._results().unflatten(results)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -43,6 +44,27 @@ def generate(step: Callable, prompt: Tokens | Sequence[Tokens] | torch.Tensor | 
     return Generation(step, prompt, options)
 
 
+def _is_token(value) -> bool:
+    """True for an integer, of Python, NumPy or torch."""
+    if isinstance(value, bool) or getattr(value, "ndim", 0) > 0:
+        return False
+    try:
+        operator.index(value)
+        return True
+    except TypeError:
+        return False
+
+
+def _tokens(prompt) -> list[int]:
+    if isinstance(prompt, (str, bytes)) or not hasattr(prompt, "__iter__") or getattr(prompt, "ndim", 1) == 0:
+        raise Error(f"[generate] expected a prompt of token numbers, received {prompt!r}")
+    tokens = list(prompt)
+    for token in tokens:
+        if not _is_token(token):
+            raise Error(f"[generate] expected token numbers, received {token!r}")
+    return [operator.index(token) for token in tokens]
+
+
 class Generation:
     """An iterator over tokens: see `generate`."""
 
@@ -50,15 +72,15 @@ class Generation:
         if isinstance(prompt, GenerationState):
             self._single = len(prompt.sequences) == 1
         elif isinstance(prompt, torch.Tensor):
-            if prompt.dim() not in (1, 2) or prompt.is_floating_point():
+            if prompt.dim() not in (1, 2) or prompt.is_floating_point() or prompt.dtype == torch.bool:
                 raise Error(f"[generate] expected token numbers with one or two axes, received {prompt.dtype} of sizes "
                             f"{list(prompt.shape)}")
             self._single = prompt.dim() == 1
             prompt = [prompt.tolist()] if self._single else prompt.tolist()
         else:
             prompt = list(prompt)
-            self._single = all(isinstance(token, int) for token in prompt)
-            prompt = [prompt] if self._single else [list(one) for one in prompt]
+            self._single = all(_is_token(one) for one in prompt)
+            prompt = [_tokens(prompt)] if self._single else [_tokens(one) for one in prompt]
         self._run = _flashlight.Generation(step, prompt, options)
 
     def __iter__(self) -> "Generation":

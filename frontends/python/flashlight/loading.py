@@ -12,7 +12,10 @@ from flashlight.capture import Capture
 from flashlight.family import Family
 
 
-def load(path: str | pathlib.Path, sizes: Mapping[str, int] | None = None) -> Capture | Family:
+Sizes = Mapping[str, int | tuple[int, ...]]
+
+
+def load(path: str | pathlib.Path, sizes: Sizes | None = None) -> Capture | Family:
     """What `Capture.save` wrote, or `captured.save` of C++; or a file of another tool, `.pt2` or `.onnx`, as
     `load_pt2` and `load_onnx` read it: by what is in the file, whatever its name. sizes: of an ONNX model.
 
@@ -36,10 +39,15 @@ def load_pt2(file: str | pathlib.Path) -> Capture | Family:
     return Family(native, []) if isinstance(native, _flashlight.Family) else Capture._loaded(native)
 
 
-def load_onnx(file: str | pathlib.Path, sizes: Mapping[str, int] | None = None) -> Capture:
+def load_onnx(file: str | pathlib.Path, sizes: Sizes | None = None) -> Capture | Family:
     """An ONNX model, of any exporter. Arguments are its inputs, by position; results a dict by the names of its
     outputs, or as the program gave them where `Capture.export` wrote the model. Its example is random.
 
-    sizes: those that the model leaves open, {"batch": 2}, or by input and axis, {"input_ids.0": 2}. Error for
-    operators that are not known, all at once, and for sizes that are open and not given."""
-    return Capture._loaded(_flashlight.load_onnx(pathlib.Path(file), dict(sizes or {})))
+    sizes: those that the model leaves open, {"batch": 2}, or by input and axis, {"input_ids.0": 2}; in a range,
+    as {"tokens": (8, 512)} or {"tokens": (64, 512, 64)} in steps, which gives a family. Error for operators that
+    are not known, all at once, for sizes that are open and not given, and where a family does not hold."""
+    given = dict(sizes or {})
+    fixed = {name: size for name, size in given.items() if isinstance(size, int)}
+    rows = [(name, *size, *(1,) * (3 - len(size))) for name, size in given.items() if name not in fixed]
+    native = _flashlight.load_onnx(pathlib.Path(file), fixed, rows)
+    return Family(native, []) if isinstance(native, _flashlight.Family) else Capture._loaded(native)

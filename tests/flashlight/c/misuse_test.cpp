@@ -362,7 +362,9 @@ TEST(Options, of_files) {
   options.opset = 7;
   EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &options)),
               HasSubstr("expected an opset from 20 to 24"));
-  options = {sizeof options, 0, 0, 1, 0, nullptr};
+  options = {};
+  options.struct_size = sizeof options;
+  options.parameters_as_buffers = 1;
   EXPECT_THAT(error_of(flashlight_capture_export(capture, "/tmp/never.onnx", &options)),
               HasSubstr("parameters_as_buffers"));
   for (const char* file : {"/tmp/never.tflite", "/tmp/never", ""})

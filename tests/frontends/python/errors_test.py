@@ -93,6 +93,13 @@ def changed_after_its_capture():
     captured(torch.ones(1, 3))
 
 
+def changed_after_its_family():
+    model = torch.nn.Linear(3, 2)
+    family = flashlight.trace_family(model, [torch.ones(rows, 3) for rows in (2, 4, 5)])
+    model.eval()
+    family(torch.ones(4, 3))
+
+
 @contextlib.contextmanager
 def looks():
     """Captures are confirmed by looks meanwhile."""
@@ -151,6 +158,9 @@ CAUSES = {
     "[trace] …: the program wrote": written_on_the_host,
     "[trace] … reads": read_on_the_host,
     "[export] expected": lambda: linear().export("model.bin"),
+    "[family] … since": changed_after_its_family,
+    "[family] expected the names": lambda: flashlight.trace_family(torch.sin, [], sizes={"rows": (2, 9)}),
+    "[generate] expected a prompt": lambda: flashlight.generate(None, ["text"], max_tokens=1),
     "[load] expected sizes": lambda: flashlight.load("a_folder", sizes={"batch": 2}),
     "[export] .": lambda: linear().export("model.pt2", opset=20),
     "[capture] the program steps": steps_a_scheduler,

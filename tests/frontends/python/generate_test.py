@@ -3,6 +3,7 @@
 import unittest
 
 import flashlight
+import numpy as np
 import torch
 from torch import nn
 
@@ -132,6 +133,12 @@ class GenerateTest(unittest.TestCase):
         self.assertEqual(len(list(run)), 5)
         self.assertEqual(run.stop(), "capacity")
 
+    def test_integers_of_numpy_and_torch(self):
+        expected = list(flashlight.generate(Step(), [1, 2], max_tokens=3))
+        for prompt in (np.array([1, 2]), [np.int64(1), np.int32(2)], [torch.tensor(1), 2]):
+            self.assertEqual(list(flashlight.generate(Step(), prompt, max_tokens=3)), expected)
+        self.assertEqual(list(flashlight.generate(Step(), np.array([[1, 2]]), max_tokens=3)), [[t] for t in expected])
+
     def test_wrong_use(self):
         def refused(pattern, step=Step(), prompt=(1, 2), **options):
             with self.assertRaisesRegex(flashlight.Error, pattern):
@@ -143,6 +150,9 @@ class GenerateTest(unittest.TestCase):
         refused("expected a prompt at least", prompt=torch.zeros(0, 3, dtype=torch.int64))
         refused("sequence 0: expected a prompt of a token at least", prompt=[])
         refused("expected token numbers with one or two axes", prompt=torch.ones(3))
+        refused("expected token numbers with one or two axes", prompt=torch.ones(3, dtype=torch.bool))
+        refused("expected token numbers, received 1.5", prompt=[[1, 1.5]])
+        refused("expected a prompt of token numbers, received 'text'", prompt=["text"])
         refused("expected logits of a step, received str", step=lambda tokens, positions: "logits")
         refused("expected logits of a step", step=lambda tokens, positions: torch.zeros(3))
         with self.assertRaises(IndexError):  # of torch, for a position that the cache does not have

@@ -67,6 +67,18 @@ class Loading(unittest.TestCase):
             self.expect_model(flashlight.load(str(file)))
             self.expect_model(flashlight.load(file.rename(self.folder / other)))
 
+    def test_onnx_with_sizes_in_ranges(self):
+        self.family("a.onnx")
+        file = self.folder / "a.onnx"
+        family = flashlight.load(file, sizes={"batch": (2, 12)})
+        self.assertIsInstance(family, flashlight.Family)
+        for rows in (2, 4, 11, 12):
+            self.x = torch.randn(rows, 6)
+            self.expect_model(family)
+        with self.assertRaisesRegex(flashlight.Error, "batch"):
+            family(torch.ones(13, 6))
+        self.expect_model(flashlight.load(file, sizes={"batch": 12}))
+
     def test_onnx_is_a_capture_like_others(self):
         captured = flashlight.load_onnx(self.exported("model.onnx"))
         self.assertTrue(captured.check_compiled(backend="cpp"))

@@ -56,6 +56,13 @@ class ProgramTest(unittest.TestCase):
         for name, value in ours.items():
             self.assertTrue(same_bits(value, theirs[name]), name)
 
+    def test_an_argument_called_like_a_word_of_python(self):
+        captured = flashlight.trace(lambda x: x.clone().uniform_(), torch.zeros(4))
+        torch.manual_seed(5)
+        expected = torch.zeros(4).uniform_()
+        torch.manual_seed(5)
+        self.assertTrue(same_bits(exported(captured).module()(torch.zeros(4)), expected))
+
     def test_names_ties_strides_and_gradients_stay(self):
         model = Block()
         program = exported(flashlight.trace(model, torch.randn(2, 3, 8, 8)))

@@ -274,6 +274,56 @@ class QuantizeTest(unittest.TestCase):
         with self.assertRaisesRegex(flashlight.Error, "no layer can be quantized with an error of at most"):
             self.quantize(weights="int4", group=32, max_error=1e-6)
 
+    def test_numbers_that_are_lost_are_infinite_errors(self):
+        """The layer's roots become NaN where rounding makes their squares negative."""
+        model = torch.nn.Linear(16, 8)
+        with torch.no_grad():
+            model.bias.copy_(-model(torch.ones(1, 16)).min(0).values + 1e-4 + model.bias)
+            captured = flashlight.trace(lambda x: model(x).sqrt(), torch.ones(4, 16))
+            small, report = captured.quantize(weights="int4", group=16, backend="reference")
+            self.assertTrue(small(torch.ones(4, 16)).isnan().any())
+        self.assertEqual(report.error, float("inf"))
+        with self.assertRaisesRegex(flashlight.Error, "no layer can be quantized with an error of at most"):
+            captured.quantize(weights="int4", group=16, backend="reference", max_error=0.5)
+
+    def test_infinite_results_do_not_hide_others(self):
+        """Those of logits that are taken out stay, and the others have their error."""
+        layer, x = torch.nn.Linear(32, 24), torch.randn(8, 32)
+        out = torch.rand(8, 24) < 0.3
+        with torch.no_grad():
+            captured = flashlight.trace(lambda x: layer(x).masked_fill(out, float("-inf")), x)
+            small, report = captured.quantize(weights="int4", group=16, backend="reference")
+            before, after = layer(x)[~out], small(x)[~out]
+            expected = float(((after - before).square().sum() / (before - before.mean()).square().sum()).sqrt())
+        self.assertAlmostEqual(report.error, expected, delta=1e-3 * expected)
+        with self.assertRaisesRegex(flashlight.Error, "no layer can be quantized with an error of at most"):
+            captured.quantize(weights="int4", group=16, backend="reference", max_error=1e-4)
+
+    def test_what_is_written_has_an_error(self):
+        class Keeps(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.key = torch.nn.Linear(32, 16)
+                self.register_buffer("cache", torch.zeros(4, 16))
+
+            def forward(self, x):
+                self.cache.copy_(self.key(x))
+                return x * 2
+
+        with torch.no_grad():
+            captured = flashlight.trace(Keeps(), torch.randn(4, 32))
+        _, report = captured.quantize(weights="int4", group=16, backend="reference")
+        self.assertGreater(report.error, 0.01)
+
+    def test_integers_alone_have_no_error(self):
+        layer = torch.nn.Linear(32, 100)
+        with torch.no_grad():
+            captured = flashlight.trace(lambda x: layer(x).argmax(-1), torch.randn(4, 32))
+        _, report = captured.quantize(weights="int8", backend="reference")
+        self.assertIsNone(report.error)
+        with self.assertRaisesRegex(flashlight.Error, "gives integers or bools alone"):
+            captured.quantize(weights="int8", backend="reference", max_error=0.1)
+
     def test_saved_captures_keep_the_integers(self):
         small, _ = self.quantize(weights="int4", group=32)
         with tempfile.TemporaryDirectory() as folder:

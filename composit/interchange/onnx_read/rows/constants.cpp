@@ -74,13 +74,10 @@ LazyTensors range(const OperatorCall& call) {
   if (delta == 0) call.refuse("its step is 0");
   const double span = static_cast<double>(limit) - static_cast<double>(start);
   const int64_t count = expect_moderate(std::ceil(span / static_cast<double>(delta)));
-  std::vector<int64_t> values(static_cast<size_t>(count));
-  uint64_t value = static_cast<uint64_t>(start);  // wraps behind the last one
-  for (int64_t& one : values) {
-    one = static_cast<int64_t>(value);
-    value += static_cast<uint64_t>(delta);
-  }
-  return {constant(array_of(tensor_type(dtype, {count}), values))};
+  LazyTensor values = arange(count);  // int64, which wraps
+  if (delta != 1) values = values * Number(delta);
+  if (start != 0) values = values + Number(start);
+  return {cast(values, dtype)};
 }
 
 LazyTensors eye_like(const OperatorCall& call) {

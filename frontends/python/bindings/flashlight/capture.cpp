@@ -157,6 +157,17 @@ py::object read_pt2(const std::filesystem::path& file) {
   return py::cast(unlocked([&] { return FamilyMaker::of_saved(saved, file); }));
 }
 
+// A capture, or where sizes have ranges a family. `rows`: name, least, most, step.
+py::object read_onnx(const std::filesystem::path& file, const std::map<std::string, int64_t>& sizes,
+                     const std::vector<std::tuple<std::string, int64_t, int64_t, int64_t>>& rows) {
+  composit::OnnxReadOptions options{.sizes = sizes};
+  for (const auto& [name, least, most, step] : rows)
+    options.ranges.push_back({name, least, most, step});
+  if (rows.empty()) return py::cast(unlocked([&] { return flashlight::load_onnx(file, options); }));
+  const FamilyBase family = unlocked([&] { return load_onnx_family(file, options); });
+  return py::cast(family);
+}
+
 // "pt2", "onnx", or nothing.
 std::string tool_of(const std::filesystem::path& file) {
   switch (composit::tool_of(file)) {
@@ -185,12 +196,7 @@ void add_capture(py::module_& module) {
   add_gradient(module);
   module.def("tool_of", &tool_of);
   module.def("load_pt2", &read_pt2);
-  module.def(
-      "load_onnx",
-      [](const std::filesystem::path& file, const std::map<std::string, int64_t>& sizes) {
-        return load_onnx(file, {.sizes = sizes});
-      },
-      py::call_guard<py::gil_scoped_release>());
+  module.def("load_onnx", &read_onnx);
   py::class_<Statistics>(module, "Statistics")
       .def_readonly("nodes", &Statistics::nodes)
       .def_readonly("calls", &Statistics::calls)

@@ -55,6 +55,15 @@ FamilyBase over(
       [&](const FlatValues& arguments) { return capture(arguments.tensors); }, settings);
 }
 
+// `capture` runs the program on these arguments, numbers among them.
+CheckReport check_example(const FamilyBase& family, const Tensors& arguments,
+                          const std::string& structure,
+                          const std::function<CaptureBase(const Tensors&)>& capture) {
+  const FlatValues values{arguments, parse_structure(structure)};
+  family.expect_arguments(values.structure);
+  return family.check_flat(values, [&](const FlatValues& given) { return capture(given.tensors); });
+}
+
 std::vector<SizeRow> sizes_of(const FamilyBase& family) {
   std::vector<SizeRow> rows;
   for (const composit::FreeSize& size : composit::hull_of(family.cases()))
@@ -111,6 +120,7 @@ void add_family(py::module_& module) {
            [](const FamilyBase& family, const Tensors& arguments) {
              return unlocked([&] { return family.check_flat(arguments); });
            })
+      .def("check_example", &check_example)
       .def("extend", [](FamilyBase& f, const CaptureBase& example,
                         const composit::NumberValues& numbers) { f.extend(example, numbers); })
       .def("assumptions", &FamilyBase::assumptions)
