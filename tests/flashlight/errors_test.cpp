@@ -28,6 +28,7 @@
 #include "tests/flashlight/family_causes.h"
 #include "tests/flashlight/interchange_causes.h"
 #include "tests/flashlight/ks_causes.h"
+#include "tests/flashlight/quantize_causes.h"
 #include "tests/flashlight/scope_causes.h"
 #include "tracer/dispatch_key.h"
 #include "tracer/recorder.h"
@@ -436,8 +437,8 @@ const std::map<std::string, void (*)()>& causes() {
        derivative_without_the_model},
       {"[program] guard: … gave …, captured with …", compiled_guard}};
   using namespace flashlight::test;
-  static const auto all = with_scope_causes(with_interchange_causes(
-      with_family_causes(with_backend_causes(with_foreign_causes(with_ks_causes(table))))));
+  static const auto all = with_scope_causes(with_interchange_causes(with_family_causes(
+      with_backend_causes(with_foreign_causes(with_ks_causes(with_quantize_causes(table)))))));
   return all;
 }
 
