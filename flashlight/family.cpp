@@ -171,8 +171,11 @@ CaptureBase FamilyBase::at(const SizeValues& sizes) const {
 }
 
 void FamilyBase::expect_not_refuted(const SizeValues& sizes) const {
+  SizeValues of_inputs;  // without those that depend on values
+  for (const composit::FreeSize& size : family().sizes)
+    if (const auto found = sizes.find(size.name); found != sizes.end()) of_inputs.insert(*found);
   const std::lock_guard lock(state_->mutex);
-  if (const auto found = state_->refuted.find(sizes); found != state_->refuted.end())
+  if (const auto found = state_->refuted.find(of_inputs); found != state_->refuted.end())
     throw UserError("[family] at " + text_of(sizes) +
                     " a check found another program: extend the family with an example there\n" +
                     found->second);
@@ -216,6 +219,7 @@ SizeValues FamilyBase::sizes_of_call(const std::vector<at::Tensor>& arguments) c
 }
 
 void FamilyBase::extend_at(const FlatValues& arguments) {
+  expect_unchanged();
   NumberValues numbers;
   for (const FamilyNumber& number : state_->settings.numbers)
     if (const auto given = numbers_.find(number.name); given != numbers_.end())
@@ -303,6 +307,7 @@ FamilyBase::Comparison FamilyBase::compared(const CaptureBase& there, NumberValu
 void FamilyBase::set_checked(const Comparison& comparison) const {
   const std::lock_guard lock(state_->mutex);
   state_->checked.emplace_back(comparison.sizes, comparison.answers);
+  state_->refuted.erase(comparison.sizes);
   composit::widen(state_->cases.cases[comparison.number], comparison.sizes);
   if (has_branches(state_->cases)) state_->bound.clear();  // another way may be shown there now
 }
@@ -333,10 +338,10 @@ CheckReport FamilyBase::check_flat(const FlatValues& values, const RunAgain& run
   Comparison comparison;
   bool was_compared = false;
   try {
+    expect_unchanged();
     NumberValues numbers = numbers_of_arguments(values.structure);
     numbers.merge(with_present(state_->settings.numbers, numbers_));
     numbers[composit::kCalls] = static_cast<double>(state_->runs++);
-    if (state_->program) state_->program->expect_unchanged();
     const CaptureBase there = run(values);
     if (state_->program) state_->program->renew();
     saved.restore();
@@ -358,7 +363,7 @@ CheckReport FamilyBase::check_flat(const FlatValues& values, const RunAgain& run
   saved.restore();
   if (report.ok()) {
     set_checked(comparison);
-  } else if (was_compared) {
+  } else if (was_compared && !composit::has_numbers(state_->cases)) {
     const std::lock_guard lock(state_->mutex);
     state_->refuted.emplace(sizes, str(report));
   }
@@ -375,6 +380,7 @@ void FamilyBase::save(const std::filesystem::path& folder) const {
 }
 
 composit::SavedCapture FamilyBase::saved() const {
+  if (!state_->refuted.empty()) expect_not_refuted(state_->refuted.begin()->first);
   std::vector<composit::SavedCapture> examples;
   for (size_t number = 0; number < state_->cases.cases.size(); ++number) {
     const CaptureBase& example = example_of(state_->cases, state_->examples, number);

@@ -129,7 +129,7 @@ class FamilyBase {
   // for what changes no value; its results with those of a replay, bit for bit. If all is equal,
   // the sizes count as checked, and the range of each grows to them. Where a size is 1, LibTorch
   // leaves out operators that do nothing there, and equal results do. Where it is another program,
-  // the family refuses these sizes from then on, until it is extended.
+  // a family without numbers refuses these sizes from then on, until it is extended.
   CheckReport check_flat(const FlatValues& arguments) const;
   CheckReport check_flat(const std::vector<at::Tensor>& arguments) const;
   // The same, with a capture of the program on these arguments by `run`.
@@ -137,6 +137,9 @@ class FamilyBase {
   CheckReport check_flat(const FlatValues& arguments, const RunAgain& run) const;
   // UserError where a check at these sizes found another program; `at` and calls ask for that.
   void expect_not_refuted(const composit::SizeValues& sizes) const;
+  // UserError where the program's modules or the modes that it runs in changed since its last
+  // example or check; calls ask for that.
+  void expect_unchanged() const;
   // The first difference between a capture of the program and the family at its sizes; empty if
   // their graphs are equal. Nothing runs, and no range grows. UserError for arguments of no size of
   // the family.

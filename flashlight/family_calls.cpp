@@ -82,9 +82,18 @@ std::vector<std::string> FamilyBase::number_names() const {
   return names;
 }
 
+void FamilyBase::expect_unchanged() const {
+  std::shared_ptr<const Looks> program;
+  {
+    const std::lock_guard lock(state_->mutex);
+    program = state_->program;
+  }
+  if (program) program->expect_unchanged();
+}
+
 FlatValues FamilyBase::run_call(const Structure& arguments, const Run& run) const {
   state_->state.expect_held();
-  if (state_->program) state_->program->expect_unchanged();
+  expect_unchanged();
   NumberValues values = numbers_now(arguments);
   const std::vector<std::string> names = number_names();
   const bool counts = std::count(names.begin(), names.end(), composit::kCalls) > 0 &&

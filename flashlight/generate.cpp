@@ -195,9 +195,10 @@ at::Tensor Generation::sampled(at::Tensor logits) const {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
   expect_logits(logits.isnan().any(-1), "NaN");
   expect_logits(logits.eq(kNever).all(-1), "-inf for all tokens");
+  const at::Tensor stopped = at::zeros({logits.size(0), 1}, at::kBool);
   for (size_t i = 0; i < state_.stops.size(); ++i)
-    if (state_.stops[i] != Stop::none)
-      logits = logits.index_fill(0, at::scalar_tensor(static_cast<int64_t>(i), at::kLong), 0);
+    stopped.select(0, static_cast<int64_t>(i)).fill_(state_.stops[i] != Stop::none);
+  logits = logits.masked_fill(stopped.to(logits.device()), 0);
   if (!draws()) return logits.argmax(-1);
   at::Tensor x = logits / options_.temperature;
   if (options_.top_k > 0 && options_.top_k < x.size(-1)) {

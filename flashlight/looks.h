@@ -54,7 +54,9 @@ class Looks {
   // another autocast or default dtype, and after a change of modules that the capture owns.
   void expect_unchanged() const;
   // Takes the modules as they are now for those of the capture: the program ran once more.
-  void renew() { note_flags(); }
+  void renew() {
+    if (!program_.borrowed) note_flags();
+  }
 
  private:
   // The modes that decide what a program computes, besides its arguments.
@@ -103,6 +105,7 @@ class Looks {
   std::string refusal_;
   // After the last run: the modules, which inputs require a gradient, and which inputs the program
   // holds under their names.
+  mutable std::mutex flags_mutex_;  // of these
   ModuleView modules_;
   std::vector<bool> trained_, named_;
   std::vector<size_t> own_references_;  // by input: references that captures hold, once settled

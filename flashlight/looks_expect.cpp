@@ -64,6 +64,7 @@ std::vector<size_t> Looks::count_own_references() const {
 }
 
 void Looks::note_flags() {
+  const std::lock_guard lock(flags_mutex_);
   trained_ = require_gradients(current()->inputs);
   if (program_.modules) modules_ = program_.modules();
   named_.clear();
@@ -87,6 +88,7 @@ std::string Looks::replaced() const {
 // Refuses calls after train(), eval(), requires_grad_() or a replaced module: the program would do
 // something else.
 void Looks::expect_flags() const {
+  const std::lock_guard lock(flags_mutex_);
   if (program_.modules) {
     const ModuleView now = program_.modules();
     if (now.parts != modules_.parts)

@@ -67,9 +67,10 @@ void expect_kind(const FreeNumber& number, double value) {
   const bool is_own = number.origin == NumberOrigin::read || number.origin == NumberOrigin::counted;
   if (!is_own && !has_sign && !number.shown.empty())
     throw UserError("[bind] " + text_of(NumberValues{{number.name, value}}) + ": no example has " +
-                    (value == 0  ? "0"
-                     : value > 0 ? "a number above 0"
-                                 : "a number below 0") +
+                    (std::isnan(value) ? "NaN"
+                     : value == 0      ? "0"
+                     : value > 0       ? "a number above 0"
+                                       : "a number below 0") +
                     " there, where programs may go another way; add one that has");
   if (value == std::floor(value) || !are_whole(number.shown)) return;
   throw UserError("[bind] " + text_of(NumberValues{{number.name, value}}) +

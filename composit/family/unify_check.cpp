@@ -273,6 +273,28 @@ bool is_zero_in_an_example(const Family& family, const SizeFormula& remainder) {
   return false;
 }
 
+// Sizes at which the remainder of a size of an input is 0; nothing for other remainders.
+std::optional<SizeValues> zero_of_input(const Family& family, const SizeFormula& remainder,
+                                        const Within& within) {
+  constexpr int64_t kMost = 10'000;
+  const auto size = only_size(remainder);
+  if (!size) return std::nullopt;
+  for (const FreeSize& free : family.sizes) {
+    const auto is_read = [&](const InputAxis& axis) {
+      return family.example.inputs().at(axis.input).node == size->first.node &&
+             axis.axis == size->second;
+    };
+    if (std::none_of(free.axes.begin(), free.axes.end(), is_read)) continue;
+    for (int64_t number = free.low; number <= std::min(free.high, free.low + kMost * free.step);
+         number += free.step) {
+      if (remainder.evaluate([&](const LazyTensor&, size_t) { return number; }) != 0) continue;
+      const auto sizes = sizes_with(family, *size, number);
+      if (sizes && (!within || within(*sizes))) return sizes;
+    }
+  }
+  return std::nullopt;
+}
+
 // Where nothing remains, programs often go another way: that has to be shown, where sizes within
 // the range have no remainder.
 void expect_remainders_shown(const Family& family, const Within& within, AllBindings& all) {
@@ -286,14 +308,7 @@ void expect_remainders_shown(const Family& family, const Within& within, AllBind
         const auto is_zero = [&](const SizeFormula::SizeOf& size_of) {
           return remainder.evaluate(size_of) == 0;
         };
-        std::optional<SizeValues> wanted;
-        if (const auto size = only_size(remainder))
-          for (const FreeSize& free : family.sizes)
-            for (int64_t number = free.low; number <= free.high && !wanted; number += free.step) {
-              const auto sizes = sizes_with(family, *size, number);
-              if (!sizes || sizes->at(free.name) != number || (within && !within(*sizes))) continue;
-              if (is_zero([&](const LazyTensor&, size_t) { return number; })) wanted = sizes;
-            }
+        std::optional<SizeValues> wanted = zero_of_input(family, remainder, within);
         if (!wanted) wanted = all.first_where(is_zero);
         if (!wanted || is_zero_in_an_example(family, remainder)) return;
         throw ExampleWanted("[unify] " + describe(*node, Names(family.example)) + ": " +

@@ -75,6 +75,14 @@ class SizedModel : public ExampleSource {
     return cases_;
   }
   std::string wrong_at(const SizeValues& sizes) override {
+    try {
+      return difference_at(sizes);
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  }
+  // Empty where the family gives the model there; its range then grows.
+  std::string difference_at(const SizeValues& sizes) {
     const Graph there = in_form(cases_, at(sizes).graph);
     Family& family = cases_.cases.at(cases_at(cases_, sizes).at(0));
     std::vector<Type> types;
@@ -120,6 +128,9 @@ class SizedModel : public ExampleSource {
 SavedCapture read(const onnx_read::ModelProto& model, onnx_read::TensorReader& tensors,
                   const OnnxReadOptions& options) {
   if (options.ranges.empty()) return capture_of(model, tensors, options.sizes);
+  for (const SizeRange& range : options.ranges)
+    if (options.sizes.contains(range.name))
+      throw UserError("the size '" + range.name + "' is given as a number and as a range");
   SizedModel sized(model, tensors, options.sizes);
   show_enough(sized, options.ranges);
   return sized.family();

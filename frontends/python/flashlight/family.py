@@ -3,7 +3,7 @@
     family = flashlight.trace_family(model, [(ids_2x16,), (ids_3x23,), (ids_5x12,)],
                                      sizes=["batch", "tokens"])
     family(ids_4x21)                            # the same bits as model(ids_4x21)
-    family = flashlight.trace_family(           # chooses its examples, and checks the ends
+    family = flashlight.trace_family(           # chooses its examples, and where it is checked
         model, lambda batch, tokens: torch.randint(99, (batch, tokens)),
         sizes={"batch": (1, 8), "tokens": (1, 512)})
 """
@@ -35,7 +35,7 @@ def trace_family(program: Callable, examples: Iterable | Callable,
 
     Or a function that makes an example of sizes given by name, and `sizes` with the range of each:
     (low, high) or (low, high, step). The family then runs the program at three sizes of its choice,
-    at more where formulas ask for them, and at both ends of the ranges.
+    at more where formulas ask for them, at both ends of the ranges and at some sizes between.
 
     predicates: what the program asks of a number that it reads with `item`, by the line that reads
     it: {"model.py:12": "> 0"}. A tracer sees the number, not the comparison; examples with equal
@@ -188,6 +188,8 @@ class Family:
                 *self._flattened(inputs, kwargs),
                 lambda _: trace(program, *inputs, seen_once, **kwargs)._native)
         self._watch = self._watch_now()
+        if not report:
+            self._bound.clear()  # `at` refuses these sizes
         return report
 
     def extend(self, *inputs: Any, **kwargs: Any) -> None:
@@ -195,12 +197,15 @@ class Family:
         it."""
         if not self._captures:
             raise Error("[family] a loaded family does not know its program: trace it again")
+        self._expect_unchanged()
         numbers = self._numbers_now()
-        capture = trace(self._captures[0]._program.function, *inputs, seen_once, **kwargs)
-        self._native.extend(capture._native, numbers)
-        self._captures.append(capture)
-        self._bound.clear()
-        self._watch = self._watch_now()
+        try:
+            capture = trace(self._captures[0]._program.function, *inputs, seen_once, **kwargs)
+            self._native.extend(capture._native, numbers)
+            self._captures.append(capture)
+            self._bound.clear()
+        finally:
+            self._watch = self._watch_now()
 
     def compile(self, backend: str = "cpp", **options: Any) -> "CompiledFamily":
         """Compiled code for all sizes, made ready at the first call there. Options as of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from composit import Error
 
@@ -46,8 +47,14 @@ def load_onnx(file: str | pathlib.Path, sizes: Sizes | None = None) -> Capture |
     sizes: those that the model leaves open, {"batch": 2}, or by input and axis, {"input_ids.0": 2}; in a range,
     as {"tokens": (8, 512)} or {"tokens": (64, 512, 64)} in steps, which gives a family. Error for operators that
     are not known, all at once, for sizes that are open and not given, and where a family does not hold."""
-    given = dict(sizes or {})
-    fixed = {name: size for name, size in given.items() if isinstance(size, int)}
-    rows = [(name, *size, *(1,) * (3 - len(size))) for name, size in given.items() if name not in fixed]
+    fixed, rows = {}, []
+    for name, size in (sizes or {}).items():
+        numbers = [operator.index(one) for one in (size if isinstance(size, Sequence) else [size])]
+        if len(numbers) == 1:
+            fixed[name] = numbers[0]
+        elif len(numbers) in (2, 3):
+            rows.append((name, *numbers, *(1,) * (3 - len(numbers))))
+        else:
+            raise Error(f"[load] expected a number or a range for the size '{name}', received {size!r}")
     native = _flashlight.load_onnx(pathlib.Path(file), fixed, rows)
     return Family(native, []) if isinstance(native, _flashlight.Family) else Capture._loaded(native)

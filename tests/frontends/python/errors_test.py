@@ -161,6 +161,7 @@ CAUSES = {
     "[family] … since": changed_after_its_family,
     "[family] expected the names": lambda: flashlight.trace_family(torch.sin, [], sizes={"rows": (2, 9)}),
     "[generate] expected a prompt": lambda: flashlight.generate(None, ["text"], max_tokens=1),
+    "[load] expected a number": lambda: flashlight.load_onnx("a.onnx", {"batch": ()}),
     "[load] expected sizes": lambda: flashlight.load("a_folder", sizes={"batch": 2}),
     "[export] .": lambda: linear().export("model.pt2", opset=20),
     "[capture] the program steps": steps_a_scheduler,
