@@ -1,9 +1,5 @@
 // Families that choose their examples, for ranges of sizes that are declared.
 //
-//   class Programs : public ExampleSource { … };       // shows a program at sizes that it is told
-//   Programs programs;
-//   show_enough(programs, {{"batch", 1, 8}, {"tokens", 2, 512}});
-//
 // Three examples are spread over the ranges; as long as formulas or conditions want another one, it
 // is shown; then the family has to hold at the ends of the ranges, of each case, at multiples of
 // usual blocks and windows between them, and where another size is the larger one.
@@ -17,6 +13,7 @@
 
 namespace composit {
 
+// A program that can be shown at sizes that it is told, and its family.
 class ExampleSource {
  public:
   virtual ~ExampleSource() = default;

@@ -258,8 +258,7 @@ Causes with_family_causes(Causes others) {
       {"[bind] input '…': expected …, received …", other_columns},
       {"[bind] expected a family, received the capture of one run; …", loaded_as_a_family},
       {"[family] the range that was declared does not hold at …", a_range_that_does_not_hold},
-      {"[family] at … a check found another program: extend the family with an example there …",
-       refuted_by_a_check},
+      {"[family] at … a check found another program: …", refuted_by_a_check},
       {"[unify] …: … is 0 in no example, and would be at …, where the program may go another way: "
        "add an example there",
        an_unseen_remainder},

@@ -1,6 +1,6 @@
 #include "tests/flashlight/quantize_causes.h"
 
-#include <ATen/Functions.h>
+#include <torch/torch.h>
 
 #include <cmath>
 #include <fstream>
@@ -17,13 +17,9 @@ namespace {
 
 // A layer of 24 inputs, and whether the program gives the place of its largest result alone.
 CaptureBase layer(bool largest = false) {
-  const at::Tensor weight = at::ones({4, 24}) / 3;
-  return trace(
-      [weight, largest](const at::Tensor& x) {
-        const at::Tensor y = at::linear(x, weight);
-        return largest ? y.argmax(-1) : y;
-      },
-      at::ones({2, 24}));
+  const auto last = [largest](const at::Tensor& y) { return largest ? y.argmax(-1) : y; };
+  torch::nn::Sequential model(torch::nn::Linear(24, 4), torch::nn::Functional(last));
+  return trace(model, at::ones({2, 24}));
 }
 void quantized(const composit::QuantizeOptions& options, bool largest = false) {
   quantize(layer(largest), options);

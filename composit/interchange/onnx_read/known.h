@@ -21,6 +21,7 @@ class Known {
  public:
   // `folds`: false leaves all but single numbers to the graph, where `folded` takes them out of it.
   explicit Known(bool folds) : folds_(folds) {}
+  bool folds() const { return folds_; }
   // The value; nothing where it depends on an input of the model, or is too large to look at.
   std::optional<Array> find(const LazyTensor& tensor);
   // The tensor as a constant where it follows from constants and from weights of integers, and is

@@ -71,6 +71,8 @@ class OperatorCall {
   // The value of an operand, which may not depend on inputs.
   Array value(size_t index) const;
   std::optional<Array> find_value(size_t index) const;
+  // True where values that are known become constants of the graph: see Known.
+  bool folds() const { return known_.folds(); }
   Ints known_ints(size_t index) const;  // of any rank, row by row
   std::vector<double> known_reals(size_t index) const;
   int64_t known_int(size_t index) const;  // of one element

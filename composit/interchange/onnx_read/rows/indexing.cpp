@@ -13,7 +13,8 @@ LazyTensor wrapped_places(const OperatorCall& call, size_t index, int64_t size) 
   const LazyTensor& given = call.operand(index);
   if (given.dtype() != DType::int64 && given.dtype() != DType::int32)
     call.refuse("expected indices of int64 or int32, received " + std::string(name(given.dtype())));
-  if (const auto known = call.find_value(index)) {
+  const bool folds = call.folds() || given.numel() == 1;
+  if (const auto known = folds ? call.find_value(index) : std::nullopt) {
     std::vector<int64_t> places = elements<int64_t>(*known);
     for (int64_t& place : places) {
       if (place < -size || place >= size)
