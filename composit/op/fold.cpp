@@ -127,8 +127,19 @@ Expr of_logical(const std::vector<Expr>& arguments, bool deciding) {
   return {};
 }
 
+// Where y is `x < c ? c : x`, y <= c is x <= c, and y > c is x > c, NaN included. So are gradients
+// behind a relu; GCC 12 vectorizes the longer form for AVX2 wrongly (-O3: the mask is lost).
+Expr of_clamped(Function function, const std::vector<Expr>& arguments) {
+  const Expr &y = arguments[0], &c = arguments[1];
+  const bool asks = function == Function::le || function == Function::gt;
+  if (!asks || !is_literal_kind(c) || !y.is(Function::select) || !y[0].is(Function::lt)) return {};
+  const bool is_clamp = y[1].same(c) && y[0][1].same(c) && y[0][0].same(y[2]);
+  return is_clamp ? Expr::call(function, {y[2], c}) : Expr();
+}
+
 // Folds a comparison of an expression with itself; a float may be NaN.
 Expr of_comparison(Function function, const std::vector<Expr>& arguments) {
+  if (Expr plain = of_clamped(function, arguments); plain.defined()) return plain;
   if (category(arguments[0].dtype()) > DTypeCategory::integer) return {};
   if (!arguments[0].same(arguments[1])) return {};
   const bool holds =
