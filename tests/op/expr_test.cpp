@@ -123,6 +123,17 @@ TEST(ExprIdentity, SameStandsForTheSameExpression) {
 
 // --- Folding ----------------------------------------------------------------------------------
 
+// Of x < c ? c : x beside the same c: that of x, and no other comparison.
+TEST(ExprFold, ComparisonsOfWhatIsClamped) {
+  const Expr relu = select(kFloat < 0.0, 0.0, kFloat);
+  EXPECT_TRUE(is(relu <= 0.0, kFloat <= 0.0));
+  EXPECT_TRUE(is(relu > 0.0, kFloat > 0.0));
+  for (const Expr& kept :
+       {relu < 0.0, relu >= 0.0, eq(relu, 0.0), relu <= 1.0,
+        select(kFloat < 0.0, 1.0, kFloat) <= 0.0, select(kFloat > 0.0, 0.0, kFloat) <= 0.0})
+    EXPECT_TRUE(kept[0].is(Function::select));
+}
+
 TEST(ExprFold, LiteralsAreComputed) {
   const auto int8 = [](int64_t x) { return Expr::literal(x, DType::int8); };
   EXPECT_TRUE(is(int8(100) + int8(100), DType::int8, int64_t{-56}));
