@@ -191,16 +191,16 @@ void Generation::expect_logits(const at::Tensor& wrong, const std::string& recei
           c10::str("[generate] expected logits, received ", received, " for sequence ", i));
 }
 
-at::Tensor Generation::sampled(at::Tensor logits) const {
+at::Tensor Generation::sampled(const at::Tensor& logits) const {
   constexpr double kNever = -std::numeric_limits<double>::infinity();
-  expect_logits(logits.isnan().any(-1), "NaN");
-  expect_logits(logits.eq(kNever).all(-1), "-inf for all tokens");
+  const at::Tensor largest = logits.amax(-1);  // NaN where one is
+  expect_logits(largest.isnan(), "NaN");
+  expect_logits(largest.eq(kNever), "-inf for all tokens");
+  if (!draws()) return logits.argmax(-1);
   const at::Tensor stopped = at::zeros({logits.size(0), 1}, at::kBool);
   for (size_t i = 0; i < state_.stops.size(); ++i)
     stopped.select(0, static_cast<int64_t>(i)).fill_(state_.stops[i] != Stop::none);
-  logits = logits.masked_fill(stopped.to(logits.device()), 0);
-  if (!draws()) return logits.argmax(-1);
-  at::Tensor x = logits / options_.temperature;
+  at::Tensor x = logits.masked_fill(stopped.to(logits.device()), 0) / options_.temperature;
   if (options_.top_k > 0 && options_.top_k < x.size(-1)) {
     const at::Tensor least = std::get<0>(x.topk(options_.top_k)).slice(-1, -1);
     x = x.masked_fill(x < least, kNever);

@@ -103,7 +103,7 @@ class Generation {
   };
   Call next_call() const;
   at::Tensor last_logits(const at::Tensor& logits, const Call& call) const;
-  at::Tensor sampled(at::Tensor logits) const;
+  at::Tensor sampled(const at::Tensor& logits) const;
   void expect_logits(const at::Tensor& wrong, const std::string& received) const;
   Stop stop_behind(const TokenIds& sequence, int64_t prompt) const;
   bool draws() const { return options_.temperature > 0; }

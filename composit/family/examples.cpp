@@ -143,8 +143,7 @@ class Chooser {
   std::vector<SizeValues> shown_;
 };
 
-}  // namespace
-
+// For each case the sizes within the ranges that lie farthest out.
 std::vector<SizeValues> ends_of(const std::vector<SizeRange>& ranges, const Cases& cases) {
   const std::vector<FreeSize> sizes = free_sizes_of(ranges);
   SizeValues low, high;
@@ -172,8 +171,6 @@ std::vector<SizeValues> ends_of(const std::vector<SizeRange>& ranges, const Case
       if (end) ends.push_back(end->second);
   return ends;
 }
-
-namespace {
 
 // A number of the range near `place`, from 0 to 1, that one of these divides: the first, if any.
 int64_t number_near(const SizeRange& range, double place, std::initializer_list<int64_t> divisors) {

@@ -35,7 +35,4 @@ class ExampleSource {
 // has a free size that is in no range; for a range of less than three numbers from 2 on.
 void show_enough(ExampleSource& source, const std::vector<SizeRange>& ranges);
 
-// For each case the sizes within the ranges that lie farthest out.
-std::vector<SizeValues> ends_of(const std::vector<SizeRange>& ranges, const Cases& cases);
-
 }  // namespace composit

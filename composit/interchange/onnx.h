@@ -12,8 +12,7 @@
 //
 //   SavedCapture model = load_onnx("resnet50.onnx");               // of any exporter
 //   SavedCapture of_two = load_onnx("bert.onnx", {.sizes = {{"batch", 2}, {"tokens", 128}}});
-//   SavedCapture of_any = load_onnx("bert.onnx", {.ranges = {{"batch", 2, 8}, {"tokens", 8,
-//   512}}});
+//   SavedCapture of_any = load_onnx("bert.onnx", {.ranges = {{"tokens", 8, 512}}});
 //
 // Operators become ATen's; what models compute of sizes becomes numbers. Weights keep their names.
 #pragma once

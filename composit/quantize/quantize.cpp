@@ -51,9 +51,8 @@ class Quantizer {
     if (options_.max_error && !has_numbers_)
       throw UserError(
           "[quantize] an error to keep: expected a program that gives or writes numbers of "
-          "floating "
-          "point, received one that gives integers or bools alone: capture it without its last "
-          "steps");
+          "floating point, received one that gives integers or bools alone: capture it without "
+          "its last steps");
     collect();
     for (size_t i = 0; i < selection_.chosen.size(); ++i) add(i);
     measure_layers();

@@ -81,18 +81,6 @@ class SizedModel : public ExampleSource {
       return error.what();
     }
   }
-  // Empty where the family gives the model there; its range then grows.
-  std::string difference_at(const SizeValues& sizes) {
-    const Graph there = in_form(cases_, at(sizes).graph);
-    Family& family = cases_.cases.at(cases_at(cases_, sizes).at(0));
-    std::vector<Type> types;
-    for (const LazyTensor& input : there.inputs()) types.push_back(input.type());
-    const auto differences =
-        compare(drop_no_ops(bind_types(family, types).graph), drop_no_ops(there));
-    if (!differences.empty()) return str(differences[0]);
-    widen(family, sizes);
-    return "";
-  }
   // A model is quickly read: beside the ends and between as well.
   std::vector<SizeValues> checked(const std::vector<SizeRange>& ranges,
                                   const Cases& cases) const override {
@@ -112,6 +100,18 @@ class SizedModel : public ExampleSource {
   }
 
  private:
+  // Empty where the family gives the model there; its range then grows.
+  std::string difference_at(const SizeValues& sizes) {
+    const Graph there = in_form(cases_, at(sizes).graph);
+    Family& family = cases_.cases.at(cases_at(cases_, sizes).at(0));
+    std::vector<Type> types;
+    for (const LazyTensor& input : there.inputs()) types.push_back(input.type());
+    const auto differences =
+        compare(drop_no_ops(bind_types(family, types).graph), drop_no_ops(there));
+    if (!differences.empty()) return str(differences[0]);
+    widen(family, sizes);
+    return "";
+  }
   SavedCapture at(const SizeValues& sizes) const {
     std::map<std::string, int64_t> all = given_;
     all.insert(sizes.begin(), sizes.end());

@@ -118,13 +118,13 @@ class Family:
 
     def __init__(self, native, captures: list[Capture],
                  numbers: Mapping[str, Callable[[], float]] | None = None,
-                 given: Mapping[str, float] | None = None):
+                 given: Mapping[str, float] | None = None, watch: Watch | None = None):
         self._native = native
         self._captures = captures  # native holds their programs weakly
         self._bound: dict[tuple, Capture] = {}
         self._numbers = dict(numbers or {})  # functions that read them
         self._given = dict(given or {})
-        self._watch = self._watch_now()
+        self._watch = watch or self._watch_now()
 
     def _watch_now(self) -> Watch | None:
         """Tells of changes to the program's modules since it ran last."""
@@ -154,9 +154,7 @@ class Family:
         """The same family, for which these numbers are what the program has for them. Error for a
         name that no number has. Names with a point are given as `**{"train.py:31": 0.1}`."""
         self._native.with_numbers(numbers)  # tells of wrong names
-        other = Family(self._native, self._captures, self._numbers, {**self._given, **numbers})
-        other._watch = self._watch
-        return other
+        return Family(self._native, self._captures, self._numbers, {**self._given, **numbers}, self._watch)
 
     @property
     def numbers(self) -> dict[str, str]:
