@@ -120,6 +120,9 @@ const tracer::Plan& CaptureBase::State::plan() const {
   std::call_once(planned_, [this] {
     tracer::PlanOptions options{grad, generators};
     options.as_program = of_family;
+    // A file says what its exporter took for strides: of axes of size 1 LibTorch's run has others,
+    // and then other kernels.
+    options.pin_strides = trust != Trust::translated;
     std::vector<const Node*> nodes;
     if (!changing.empty())
       for_each_node(replayed.graph, [&](const Node& node) { nodes.push_back(&node); });
@@ -358,7 +361,7 @@ std::shared_ptr<CaptureBase::State> state_of(ProgramRun& run, FlatValues argumen
   state->arguments = std::move(arguments.structure);
   state->example_arguments = std::move(arguments.tensors);
   if (draws(*run.recording)) state->example_generator = std::move(generator);
-  run.records = state->take(*run.recording);
+  run.records = state->take(*run.recording, {});
   state->results = std::move(run.results.structure);
   run.results.tensors = own_results(run.results.tensors, *run.recording);
   state->notes = living_values(*run.recording, run.results.tensors);

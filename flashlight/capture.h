@@ -66,7 +66,7 @@ enum class Trust : uint8_t {
   seen_once,     // one run
   confirmed,     // a second run, of other inputs, was the same graph with the same bits
   equal_inputs,  // five runs, all of inputs with the same content
-  translated     // made from its source, not from a run (TorchScript)
+  translated     // made from its source, not from a run (TorchScript, .pt2, ONNX)
 };
 // "seen once", "confirmed", …
 std::string_view name(Trust trust);

@@ -106,7 +106,7 @@ struct CaptureBase::State {
   // Takes graph, inputs, generators and remarks from a recording, and the places of numbers that
   // follow from its values. Returns the records that belong to the steps of a plan of `replayed`.
   std::vector<tracer::RecordId> take(tracer::Recording& recording,
-                                     const std::vector<FollowedNumber>& numbers = {});
+                                     const std::vector<FollowedNumber>& numbers);
   void take(tracer::Published published);  // without `replayed`
   // The plan of `replayed`.
   const tracer::Plan& plan() const;

@@ -38,9 +38,7 @@ NumberValues FamilyBase::numbers_now(const Structure& arguments) const {
     if (known.contains(number.name)) used.push_back(number);
   numbers = with_present(used, std::move(numbers));
   for (const auto& [name, origin] : known) {
-    const bool is_own =
-        origin == composit::NumberOrigin::read || origin == composit::NumberOrigin::counted;
-    if (!is_own && !numbers.contains(name))
+    if (composit::is_given(origin) && !numbers.contains(name))
       throw UserError("[family] expected the number '" + name +
                       "': " + "give it, as in `family.with({{\"" + name + "\", 0.1}})`");
   }

@@ -29,10 +29,10 @@ bool same_tensor(const at::Tensor& a, const at::Tensor& b) {
 
 void expect_same_gradients(const CaptureBase::State& first, const CaptureBase::State& other) {
   const auto names = [](const CaptureBase::State& state) {
-    std::vector<std::string> names;
+    std::vector<std::string> found;
     for (const size_t input : state.replayed.gradients)
-      names.push_back(state.replayed.inputs.at(input).name);
-    return names;
+      found.push_back(state.replayed.inputs.at(input).name);
+    return found;
   };
   if (names(first) != names(other))
     throw UserError(
@@ -286,7 +286,7 @@ CaptureBase FamilyMaker::published_again(const CaptureBase& example,
                                          const std::map<std::string, at::Tensor>& tensors) {
   const auto state = without_graph(example);
   state->remarks.clear();
-  state->take(*state->recording);
+  state->take(*state->recording, {});
   for (std::vector<NamedTensor>* inputs : {&state->inputs, &state->replayed.inputs})
     for (NamedTensor& input : *inputs)
       if (const auto found = tensors.find(input.name); found != tensors.end())

@@ -121,9 +121,8 @@ void add_number_lines(const composit::Family& family, const std::string& which,
     else
       line += "a number that callers give";
     line += "; shown " + list_of_numbers(number.shown);
-    const bool is_given =
-        number.origin != NumberOrigin::counted && number.origin != NumberOrigin::read;
-    lines.push_back(line + (is_given ? "; taken beyond these, too, if some have its sign" : ""));
+    if (is_given(number.origin)) line += "; taken beyond these, too, if some have its sign";
+    lines.push_back(line);
   }
   for (const composit::NumberUse& use : family.number_uses)
     if (use.node->find_attribute(use.key) != nullptr)

@@ -191,8 +191,10 @@ class NumberFitter {
   }
 
   void add_counted() {
-    if (const auto form = fit_count(
-            values_, {.bases = options_.bases, .python = options_.python, .calls = options_.calls}))
+    if (const auto form = fit_count(values_, {.bases = options_.bases,
+                                              .counts = {},
+                                              .python = options_.python,
+                                              .calls = options_.calls}))
       fits_.push_back({formula_of(*form), kCounted});
   }
 

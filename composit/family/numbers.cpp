@@ -60,12 +60,15 @@ NumbersShown NumbersShown::of(const std::vector<size_t>& examples) const {
   return some;
 }
 
+bool is_given(NumberOrigin origin) {
+  return origin == NumberOrigin::given || origin == NumberOrigin::source;
+}
+
 void expect_kind(const FreeNumber& number, double value) {
   const auto sign = [](double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; };
   const bool has_sign = std::any_of(number.shown.begin(), number.shown.end(),
                                     [&](double shown) { return sign(shown) == sign(value); });
-  const bool is_own = number.origin == NumberOrigin::read || number.origin == NumberOrigin::counted;
-  if (!is_own && !has_sign && !number.shown.empty())
+  if (is_given(number.origin) && !has_sign && !number.shown.empty())
     throw UserError("[bind] " + text_of(NumberValues{{number.name, value}}) + ": no example has " +
                     (std::isnan(value) ? "NaN"
                      : value == 0      ? "0"

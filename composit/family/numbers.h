@@ -28,6 +28,9 @@ namespace composit {
 // source; it is the number of the call; the program read it from a tensor.
 enum class NumberOrigin : uint8_t { given, source, counted, read };
 
+// Whether callers know it: under its name or its line. Others follow from the call or its tensors.
+bool is_given(NumberOrigin origin);
+
 // "given", "source", "counted" or "read".
 std::string_view name(NumberOrigin origin);
 

@@ -308,7 +308,7 @@ class Examination:
 
     def _compiled(self, backend):
         import torch
-        from agreement import TIMES, numbers, times_further
+        from agreement import TIMES, known, numbers, times_further
 
         with torch.no_grad():
             compiled = self._captured.compile(backend, flags=["-O1"])
@@ -317,11 +317,7 @@ class Examination:
         if exact is None:
             torch.testing.assert_close(received, torchs)
             return ""
-        # Masks of the least float32 are infinite in float64, and what sees nothing is not a number.
-        known = [~t.isnan() for t in exact]
-        ours, torchs, exact = (
-            [t[k] for t, k in zip(values, known)] for values in (received, torchs, exact))  # fmt: skip
-        times = times_further(ours, torchs, exact)
+        times = times_further(*known(received, torchs, exact))
         return "" if times <= TIMES else f"{times:.1f} times as far from float64 as torch"
 
 

@@ -215,7 +215,7 @@ Expr ProductWriter::with_loaded_bytes(const Expr& value, const std::string& colu
     if (!numbers.defined()) {  // for the first time
       const size_t place = leaves.accumulators.size();
       if (place > kNames.size()) return Expr();
-      const std::string name = kNames[place - 1];
+      const std::string& name = kNames[place - 1];
       numbers = Expr::accumulator(place, composit::DType::int32);
       leaves.accumulators.push_back({name, {"c"}});
       code += text::statement("int32_t " + name + "[fl::kPanel<" + type_ + ">];");
