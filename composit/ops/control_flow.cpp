@@ -83,6 +83,12 @@ ScanStep scan(const ScanBody& body, const LazyTensors& init, const LazyTensors& 
     const LazyTensors results =
         apply(name, {init, sequences, closed.outside, LazyTensor(), Attribute(closed.regions[0]),
                      length, options.reverse});
+    if (length == 0) {
+      LazyTensors none;
+      for (auto one = results.begin() + middle; one != results.end(); ++one)
+        none.push_back(zeros(one->sizes(), one->dtype()));
+      return {init, none};
+    }
     return {{results.begin(), results.begin() + middle}, {results.begin() + middle, results.end()}};
   });
 }

@@ -245,7 +245,8 @@ auto mean(const X& x, How... how) {
 template <int64_t... kAxes, AnyTensor X, std::same_as<Keep>... How>
 auto amax(const X& x, How...) {
   using T = typename X::Element;
-  static_assert(X::kElements > 0, "amax: expected at least one element");
+  static_assert(X::kElements > 0 || decltype(sum<kAxes...>(x))::kElements == 0,
+                "amax: expected at least one element");
   constexpr T kLeast = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
                                                             : std::numeric_limits<T>::lowest();
   return detail::reduce<(sizeof...(How) > 0), kAxes...>(
@@ -255,8 +256,12 @@ auto amax(const X& x, How...) {
 // exp(x) / sum(exp(x)) along an axis, without overflow.
 template <int64_t kAxis, AnyTensor X>
 X softmax(const X& x) {
-  const X e = exp(x - amax<kAxis>(x, keep));
-  return e / sum<kAxis>(e, keep);
+  if constexpr (X::kElements == 0) {
+    return x;
+  } else {
+    const X e = exp(x - amax<kAxis>(x, keep));
+    return e / sum<kAxis>(e, keep);
+  }
 }
 
 // ---- products -----------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ template <class T, int64_t kRows, int64_t kTerms, int64_t kColumns, int kLanes, 
 inline __attribute__((always_inline)) void product_from(const T* a, const T* b, T* c) {
   constexpr int64_t kLeft = kColumns - kFirst, kVectors = kLeft / kLanes;
   constexpr int64_t kWide = kRegisters == 32 ? 4 : 2;  // vectors of a block
-  if constexpr (kLeft > 0) {
+  if constexpr (kLeft > 0 && kRows > 0) {
     if constexpr (kVectors == 0) {
       product_from<T, kRows, kTerms, kColumns, kLanes / 2, kFirst>(a, b, c);
     } else {

@@ -112,6 +112,30 @@ Expr equal(const PrimitiveCall& call, const Value& x, const Value& y) {
   return all && composit::eq(different, int64_t{0});
 }
 
+bool has_bool(const Type& type) {
+  return type.kind == Type::Kind::boolean ||
+         std::any_of(type.parts.begin(), type.parts.end(), has_bool);
+}
+bool is_number(const Type& type) {
+  return type.kind == Type::Kind::integer || type.kind == Type::Kind::floating;
+}
+
+// True if arithmetic takes values of these types: numbers of one type, tuples or tensors of them, a
+// tensor and a number, a matrix and a Vec. `power`: y may be an Integer where x has Floats.
+bool fit(const Type& x, const Type& y, bool power) {
+  if (is_number(y) && (is_number(x) || x.kind == Type::Kind::tensor))
+    return has_only(x, y.kind) || (power && has_only(x, Type::Kind::floating));
+  if (is_number(x) && y.kind == Type::Kind::tensor) return has_only(y, x.kind);
+  if (x.kind == Type::Kind::tensor && y.kind == Type::Kind::tensor && x.rank != y.rank)
+    return x.rank == 2 && y.rank == 1 && x.parts == y.parts && is_number(x.parts[0]);
+  const auto has_numbers = [](const auto& self, const Type& type) -> bool {
+    if (type.kind != Type::Kind::tuple && type.kind != Type::Kind::tensor) return is_number(type);
+    return std::all_of(type.parts.begin(), type.parts.end(),
+                       [&](const Type& part) { return self(self, part); });
+  };
+  return x == y && has_numbers(has_numbers, x);
+}
+
 }  // namespace
 
 Value binary(PrimitiveCall& call) {
@@ -119,6 +143,7 @@ Value binary(PrimitiveCall& call) {
     const Value& v = call.arguments[0];
     if (v.tensor().sizes.size() != 1 || v.tensor().sizes[0] == 0)
       refuse(call, "a Vec that is not empty");
+    if (!is_number(call.interpreter.type_of(v).parts[0])) refuse(call, "a Vec of numbers");
     return {of_largest(call, v, &Tape::maximum, std::nan(""))};
   }
   const Values both = arguments(call, 2, "two numbers of one type");
@@ -126,6 +151,11 @@ Value binary(PrimitiveCall& call) {
   const auto a = known(x), b = known(y);
   if (a && b && is_integer(x) && is_integer(y))
     if (const auto value = computed(call.name, *a, *b)) return integer(*value);
+  const bool power = call.name == "pow" && is_integer(y);
+  if (!fit(call.interpreter.type_of(x), call.interpreter.type_of(y), power))
+    refuse(call, x.is_number() && y.is_number()
+                     ? "two numbers of one type"
+                     : "numbers of one type, or tensors or tuples of them");
   const std::string name = call.name;
   const auto f = [name](const Expr& p, const Expr& q) { return arithmetic(name, p, q); };
   if (name == "mul" && x.is_tensor() && x.tensor().sizes.size() == 2 && y.is_tensor() &&
@@ -135,10 +165,7 @@ Value binary(PrimitiveCall& call) {
     return map_numbers(x, [f, y](const Expr& p) { return f(p, y.number()); });
   if (x.is_number() && y.is_tensor())
     return map_numbers(y, [f, x](const Expr& q) { return f(x.number(), q); });
-  const bool power = name == "pow" && is_float(x) && is_integer(y);
-  if (x.is_number() && y.is_number() &&
-      (is_bool(x) || (x.number().dtype() != y.number().dtype() && !power)))
-    refuse(call, "two numbers of one type");
+  if (x.is_number() && y.is_number()) return {f(x.number(), y.number())};
   return zip(call, x, y, f);
 }
 
@@ -187,6 +214,8 @@ Value logic(PrimitiveCall& call) {
 
 Value negative(PrimitiveCall& call) {
   const Value x = arguments(call, 1, "a number")[0];
+  if (has_bool(call.interpreter.type_of(x)))
+    refuse(call, "a number, or a tensor or tuple of numbers");
   if (const auto value = known(x); value && is_integer(x)) return integer(-*value);
   return map_numbers(x, [](const Expr& one) { return -one; });
 }
@@ -211,6 +240,7 @@ Value largest(PrimitiveCall& call) {
   return {of_largest(call, v, &Tape::largest, 0)};
 }
 Value pi(PrimitiveCall& call) {
+  arguments(call, 0, "no argument");
   return {Expr::literal(std::numbers::pi, call.interpreter.tape().floating())};
 }
 

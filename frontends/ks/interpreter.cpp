@@ -62,11 +62,37 @@ bool is_function(const Values& arguments) {
                      [](const Value& one) { return std::holds_alternative<Closure>(one.form); });
 }
 
+// True if a value of the type `actual` may be given for `declared`. What a function takes and gives
+// shows when it is called.
+bool fits(const Type& actual, const Type& declared) {
+  if (actual.kind == Type::Kind::lambda && declared.kind == Type::Kind::lambda) return true;
+  if (actual.kind != declared.kind || actual.rank != declared.rank ||
+      actual.parts.size() != declared.parts.size())
+    return false;
+  for (size_t i = 0; i < actual.parts.size(); ++i)
+    if (!fits(actual.parts[i], declared.parts[i])) return false;
+  return true;
+}
+
 Type argument_type(const Def& def) {
   if (def.parameters.size() == 1) return def.parameters[0].type;
   Type tuple{Type::Kind::tuple};
   for (const Parameter& one : def.parameters) tuple.parts.push_back(one.type);
   return tuple;
+}
+
+// The argument of the function that a definition is of, or of a derivative of; nothing where the
+// definition does not say it.
+std::optional<Type> function_argument(const Def& def) {
+  if (def.name.argument) return *def.name.argument;
+  Type type = argument_type(def);
+  for (const std::string& derivation : def.name.derivations) {
+    if (derivation == "sufrevpass") return std::nullopt;
+    if (derivation != "fwd" && derivation != "rev" && derivation != "sufrev") continue;
+    if (type.kind != Type::Kind::tuple || type.parts.size() != 2) return std::nullopt;
+    type = Type(type.parts[0]);
+  }
+  return type;
 }
 
 }  // namespace
@@ -85,8 +111,9 @@ const Def* Interpreter::find(const Name& name, const std::optional<Type>& argume
     if (def == nullptr || def->name.function != name.function ||
         def->name.derivations != name.derivations)
       continue;
-    const Type own = def->name.argument ? *def->name.argument : argument_type(*def);
-    if (name.argument ? own == *name.argument : !argument || argument_type(*def) == *argument)
+    const auto own = function_argument(*def);
+    if (name.argument ? !own || *own == *name.argument
+                      : !argument || fits(*argument, argument_type(*def)))
       return def;
   }
   return nullptr;
@@ -121,6 +148,9 @@ Value Interpreter::run(const Def& def, const Value& argument, Position at) {
   if (running_.size() == kDepth)
     refuse(at, "'" + ks::print(def.name) + "' calls itself, and values decide how often");
   ScopePtr scope;
+  if (const Type type = type_of(argument), declared = argument_type(def); !fits(type, declared))
+    refuse(at, "'" + ks::print(def.name) + "' expects " + ks::print(declared) + ", received " +
+                   ks::print(type));
   const Value given = tape_.in_memory(argument);
   if (def.parameters.size() == 1) {
     scope = std::make_shared<const Scope>(Scope{def.parameters[0].name, given, nullptr});
@@ -150,6 +180,9 @@ Value Interpreter::derived(const Name& name, const Value& argument, Position at)
     return reverse_derivative(*this, inner, argument, at);
   if (derivation == "suffwdpass")  // what the way back needs is the argument
     return tuple_of({call(inner, argument, at), argument});
+  if (derivation == "sufrevpass" && (!argument.is_tuple() || argument.items().size() != 2))
+    refuse(at, "'sufrevpass' expects a cotangent and what 'suffwdpass' kept, received " +
+                   ks::print(type_of(argument)));
   if (derivation == "sufrevpass")
     return reverse_derivative(*this, inner,
                               tuple_of({argument.items().at(1), argument.items().at(0)}), at);
@@ -182,7 +215,9 @@ Value Interpreter::select(const Expr& condition, const Value& x, const Value& y,
       items.push_back(select(condition, x.items()[i], y.items()[i], at));
     return tuple_of(std::move(items));
   }
-  if (!x.is_tensor()) refuse(at, "an if chooses between functions or strings");
+  if (!x.is_tensor())
+    refuse(at, "an if on values chooses between numbers, tuples and tensors, received " +
+                   ks::print(type_of(x)) + " on both ways");
   return select_tensor(condition, x, y, at);
 }
 
@@ -233,6 +268,8 @@ Value Interpreter::select_tensor(const Expr& condition, const Value& x, const Va
 }
 
 Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
+  for (const Evaluated& one : evaluated_)
+    if (one.expression == &expression && one.scope == scope) return one.value;
   const Position at = expression.at;
   if (const auto* constant = std::get_if<Constant>(&expression.form)) {
     if (const auto* text = std::get_if<std::string>(&constant->value)) return {*text};
@@ -250,12 +287,17 @@ Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope)
   if (const auto* one = std::get_if<Let>(&expression.form)) return let(*one, scope, at);
   if (const auto* one = std::get_if<If>(&expression.form)) return choose(*one, scope, at);
   if (const auto* one = std::get_if<Assert>(&expression.form)) {
-    if (known(evaluate(*one->condition, scope)) == 0) refuse(at, "this assert does not hold");
+    const Value condition = evaluate(*one->condition, scope);
+    if (!condition.is_number() || condition.number().dtype() != composit::DType::bool_)
+      refuse(one->condition->at, "expected a Bool, received " + ks::print(type_of(condition)));
+    if (known(condition) == 0) refuse(at, "this assert does not hold");
     return evaluate(*one->body, scope);
   }
   if (const auto* one = std::get_if<Lambda>(&expression.form))
-    return {Closure{[this, one, scope](const Value& argument) {
+    return {Closure{[this, one, scope, at](const Value& argument) {
       const Repeated repeated(repeated_);
+      if (const Type type = type_of(argument); !fits(type, one->type))
+        refuse(at, "this function takes " + ks::print(one->type) + ", received " + ks::print(type));
       return evaluate(*one->body,
                       std::make_shared<const Scope>(Scope{one->parameter, argument, scope}));
     }}};
@@ -265,8 +307,11 @@ Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope)
     return tuple_of(std::move(items));
   }
   if (const auto* one = std::get_if<Call>(&expression.form)) {
-    if (std::optional<Value> value = rewritten(expression, scope)) return *std::move(value);
-    return apply(*one, scope, at);
+    const size_t kept = evaluated_.size();
+    std::optional<Value> value = rewritten(expression, scope);
+    if (!value) value = apply(*one, scope, at);
+    evaluated_.resize(kept);
+    return *std::move(value);
   }
   refuse(at, "a value of $dummy has no graph");
 }
@@ -317,6 +362,7 @@ std::optional<Value> Interpreter::rewritten(const Expression& call, const ScopeP
     bool fits = true;
     for (size_t i = 0; fits && i < parts->size(); ++i) {
       const Value value = evaluate(*(*parts)[i], scope);
+      evaluated_.push_back({(*parts)[i].get(), scope, value});
       fits = type_of(value) == rule->parameters[i].type;
       if (fits)
         inner = std::make_shared<const Scope>(

@@ -55,8 +55,16 @@ class Interpreter {
   Value apply(const Call& one, const ScopePtr& scope, Position at);
   std::optional<Value> rewritten(const Expression& call, const ScopePtr& scope);
 
+  // What a rule that did not fit computed of the call's arguments: the call takes it.
+  struct Evaluated {
+    const Expression* expression;
+    ScopePtr scope;
+    Value value;
+  };
+
   const Program& program_;
   Tape tape_;
+  std::vector<Evaluated> evaluated_;
   std::vector<const Def*> running_;
   std::vector<const Rule*> rewriting_;  // a rule is not applied to its own right side
   int repeated_ =
@@ -67,9 +75,9 @@ class Interpreter {
 // Functions of the language itself: primitives.cpp. nullptr: there is none of that name.
 struct PrimitiveCall {
   Interpreter& interpreter;
-  const Values& arguments;
+  Values arguments;  // what is refused later, at an element, names them
   Position at;
-  const std::string& name;
+  std::string name;
 };
 using Primitive = Value (*)(PrimitiveCall& call);
 Primitive find_primitive(const std::string& name);

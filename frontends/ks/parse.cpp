@@ -32,6 +32,7 @@ class Parser {
   Program run() {
     Program program{file_, {}};
     while (now().kind != Kind::end) program.declarations.push_back(declaration());
+    expect_each_defined_once(program);
     return program;
   }
 
@@ -52,6 +53,23 @@ class Parser {
                                                               : "'" + token.text + "'";
     refuse(file_, token.at, "expected " + expected + ", received " + received);
   }
+  // Counts expressions and types around what is read: recursion that deep would end the stack.
+  class Nested {
+   public:
+    explicit Nested(Parser& parser) : depth_(++parser.depth_) {
+      constexpr int kMost = 2000;
+      if (depth_ > kMost)
+        refuse(parser.file_, parser.now().at,
+               "expected at most " + std::to_string(kMost) + " expressions around one");
+    }
+    ~Nested() { --depth_; }
+    Nested(const Nested&) = delete;
+    Nested& operator=(const Nested&) = delete;
+
+   private:
+    int& depth_;
+  };
+
   const Token& expect(Kind kind, const std::string& expected) {
     if (!is(kind)) refuse_token(expected);
     return take();
@@ -63,6 +81,7 @@ class Parser {
   // ---- types and names --------------------------------------------------------------------------
 
   Type type() {
+    const Nested nested(*this);
     static const std::pair<std::string_view, Type::Kind> scalars[] = {
         {"Integer", Type::Kind::integer},
         {"Float", Type::Kind::floating},
@@ -110,6 +129,12 @@ class Parser {
     take();
     const Token& first = expect(Kind::word, "the name of a function or a derivation");
     Name inner;
+    if (derivations().count(first.text) == 0 &&
+        (is(Kind::open_name) || (is(Kind::word) && !starts_type())))
+      refuse(file_, first.at,
+             "expected a derivation (fwd, rev, suffwdpass, sufrevpass, sufrev, shape, D, CL), or a "
+             "function and the type of its argument, received '" +
+                 first.text + "'");
     if (derivations().count(first.text) > 0 && (is(Kind::open_name) || is(Kind::word)) &&
         !starts_type()) {
       inner = name();
@@ -141,9 +166,10 @@ class Parser {
       made.form = Edef{std::move(declared), std::move(result), argument_type()};
     } else if (which == "gdef") {
       take();
+      const Position place = now().at;
       const std::string derivation = word("a derivation: fwd, rev, suffwdpass, sufrevpass, sufrev");
       if (derivations().count(derivation) == 0)
-        refuse(file_, at,
+        refuse(file_, place,
                "expected a derivation (fwd, rev, suffwdpass, sufrevpass, sufrev), received '" +
                    derivation + "'");
       made.form = Gdef{derivation, name()};
@@ -192,7 +218,26 @@ class Parser {
       }
     }
     close("parameters");
+    std::set<std::string> names;
+    for (const Parameter& one : all) expect_new(names, one.name);
     return all;
+  }
+  // UserError at the token before, for a name that stands twice among those bound at once.
+  void expect_new(std::set<std::string>& names, const std::string& name) const {
+    if (!names.insert(name).second)
+      refuse(file_, tokens_[next_ - 1].at,
+             "expected names that differ, received '" + name + "' twice");
+  }
+  void expect_each_defined_once(const Program& program) const {
+    std::set<std::string> defined;
+    for (const Declaration& one : program.declarations) {
+      const auto* def = std::get_if<Def>(&one.form);
+      if (def == nullptr) continue;
+      std::string of = print(def->name);
+      for (const Parameter& parameter : def->parameters) of += " " + print(parameter.type);
+      if (!defined.insert(of).second)
+        refuse(file_, one.at, "'" + print(def->name) + "' is defined twice for these arguments");
+    }
   }
   Parameter parameter() {
     std::string variable = word("the name of a parameter");
@@ -208,6 +253,7 @@ class Parser {
   }
 
   ExpressionPtr expr() {
+    const Nested nested(*this);
     const Token& token = now();
     switch (token.kind) {
       case Kind::number:
@@ -335,7 +381,11 @@ class Parser {
     if (is(Kind::word)) return {{take().text}, false};
     open("a pattern");
     Pattern tuple{{}, true};
-    while (is(Kind::word)) tuple.names.push_back(take().text);
+    std::set<std::string> names;
+    while (is(Kind::word)) {
+      tuple.names.push_back(take().text);
+      expect_new(names, tuple.names.back());
+    }
     close("a pattern");
     return tuple;
   }
@@ -343,6 +393,7 @@ class Parser {
   std::string file_;
   std::vector<Token> tokens_;
   size_t next_ = 0;
+  int depth_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "frontends/ks/primitives.h"
 
+#include <algorithm>
+#include <charconv>
 #include <map>
+#include <utility>
 
 #include "composit/ops/functions.h"
 #include "composit/ops/native.h"
@@ -43,12 +46,20 @@ bool is_float(const Value& value) {
 bool is_bool(const Value& value) {
   return value.is_number() && value.number().dtype() == DType::bool_;
 }
+bool has_only(const Type& type, Type::Kind kind) {
+  if (type.kind != Type::Kind::tuple && type.kind != Type::Kind::tensor) return type.kind == kind;
+  return std::all_of(type.parts.begin(), type.parts.end(),
+                     [&](const Type& part) { return has_only(part, kind); });
+}
 Value integer(int64_t value) { return {Expr::literal(value, DType::int64)}; }
 
 // f of the numbers of two values of one form.
 Value zip(const PrimitiveCall& call, const Value& x, const Value& y,
           const std::function<Expr(const Expr&, const Expr&)>& f) {
-  if (x.is_number() && y.is_number()) return {f(x.number(), y.number())};
+  if (x.is_number() && y.is_number()) {
+    if (x.number().dtype() != y.number().dtype()) refuse(call, "two values of one form");
+    return {f(x.number(), y.number())};
+  }
   if (x.is_tuple() && y.is_tuple() && x.items().size() == y.items().size()) {
     Values items;
     for (size_t i = 0; i < x.items().size(); ++i)
@@ -189,11 +200,20 @@ Value ranhash(PrimitiveCall& call) {
   return {tape.load(table, {x.number() - range->least})};
 }
 
-// "get$2$3": item 2 of 3.
+// "get$2$3": item 2 of 3. Nothing for other names.
+std::optional<std::pair<size_t, size_t>> item_of(const std::string& name) {
+  constexpr std::string_view kGet = "get$";
+  if (!name.starts_with(kGet)) return std::nullopt;
+  const char* const end = name.data() + name.size();
+  size_t number = 0, count = 0;
+  const auto first = std::from_chars(name.data() + kGet.size(), end, number);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '$') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, count);
+  if (second.ec != std::errc() || second.ptr != end) return std::nullopt;
+  return std::pair(number, count);
+}
 Value item(PrimitiveCall& call) {
-  const size_t first = call.name.find('$'), second = call.name.find('$', first + 1);
-  const size_t number = std::stoul(call.name.substr(first + 1, second - first - 1)),
-               count = std::stoul(call.name.substr(second + 1));
+  const auto [number, count] = *item_of(call.name);
   const Value tuple = call.arguments.size() == 1 ? call.arguments[0] : tuple_of(call.arguments);
   if (!tuple.is_tuple() || tuple.items().size() != count || number < 1 || number > count)
     refuse(call, "a tuple of " + std::to_string(count));
@@ -267,9 +287,7 @@ Primitive find_primitive(const std::string& name) {
       {"elim", nothing}};
   const auto found = table.find(name);
   if (found != table.end()) return found->second;
-  const bool is_get =
-      name.starts_with("get$") && name.find_first_not_of("0123456789$", 4) == std::string::npos;
-  return is_get ? item : nullptr;
+  return item_of(name) ? item : nullptr;
 }
 
 }  // namespace flashlight::ks

@@ -20,6 +20,8 @@ bool is_integer(const Value& value);
 bool is_float(const Value& value);
 bool is_bool(const Value& value);
 Value integer(int64_t value);
+// True if all that is no tuple and no tensor in a type is of this kind.
+bool has_only(const Type& type, Type::Kind kind);
 
 // f of the numbers of two values of one form.
 Value zip(const PrimitiveCall& call, const Value& x, const Value& y,
@@ -38,7 +40,9 @@ Value largest(PrimitiveCall& call);
 template <composit::Function kFunction>
 Value of_float(PrimitiveCall& call) {
   const Value x = arguments(call, 1, "a Float")[0];
-  if (!is_float(x) && !x.is_tensor()) refuse(call, "a Float");
+  const bool fits =
+      is_float(x) || (x.is_tensor() && has_only(call.interpreter.type_of(x), Type::Kind::floating));
+  if (!fits) refuse(call, "a Float");
   return map_numbers(x, [](const Expr& one) { return Expr::call(kFunction, {one}); });
 }
 

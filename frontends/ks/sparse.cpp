@@ -87,6 +87,7 @@ Value from_pairs(const PrimitiveCall& call, const Value& shape, const Value& pai
   if (!shape.is_tensor() || !pair.is_tuple() || pair.items().size() != 2) refuse(call, expected);
   expect_not_ragged(call, shape);
   expect_not_ragged(call, pair);
+  Interpreter& interpreter = call.interpreter;
   const Value& place = pair.items()[0];
   const Values items = place.is_tuple() ? place.items() : Values{place};
   const composit::Ints sizes = shape.tensor().sizes;
@@ -94,9 +95,13 @@ Value from_pairs(const PrimitiveCall& call, const Value& shape, const Value& pai
   Index places;
   for (const Value& one : items) {
     if (!is_integer(one)) refuse(call, expected);
-    places.push_back(one.number());
+    // A place below 0 is beyond the tensor, as one above its size is: not counted from its end.
+    const auto range = interpreter.tape().range(one.number());
+    const bool may_be_below = !range || range->least < 0;
+    places.push_back(may_be_below
+                         ? composit::select(one.number() < 0, sizes[places.size()], one.number())
+                         : one.number());
   }
-  Interpreter& interpreter = call.interpreter;
   const Value element = pair.items()[1];
   return tensor_of(sizes, [&interpreter, sizes, places, loop, element](const Index& index) {
     return Scatter(interpreter.tape(), sizes, places, loop).of(element, {}, index);

@@ -1,8 +1,10 @@
 // Functions that make and read tensors.
+#include <algorithm>
 #include <cmath>
 
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
+#include "frontends/ks/parse.h"
 #include "frontends/ks/primitives.h"
 
 namespace flashlight::ks {
@@ -23,10 +25,16 @@ Sizes sizes(const PrimitiveCall& call, const Value& value) {
       interpreter.refuse(call.at, "a size that may be negative: '" + call.name +
                                       "' gets one that is " + std::to_string(range->least) +
                                       " at least; (max 0 n) is not");
-    if (size && *size < 0) interpreter.refuse(call.at, "a size of " + std::to_string(*size));
+    if (size && *size < 0)
+      interpreter.refuse(
+          call.at, "expected a size of 0 or more, received a size of " + std::to_string(*size));
     sizes.most.push_back(size ? *size : range->most);
     sizes.lengths.push_back(size || range->least == range->most ? Expr() : one.number());
   }
+  int64_t elements = 1;
+  for (const int64_t most : sizes.most)
+    if (__builtin_mul_overflow(elements, most, &elements))
+      interpreter.refuse(call.at, "expected sizes of up to 2^63 elements");
   const auto is_exact = [](const Expr& length) { return !length.defined(); };
   if (std::all_of(sizes.lengths.begin(), sizes.lengths.end(), is_exact)) sizes.lengths.clear();
   return sizes;
@@ -64,18 +72,34 @@ namespace {
 
 using composit::DType;
 
+// A Float that is not there is not a number; an `if` around the index keeps it away.
+Value nowhere(const Value& value) {
+  return map_numbers(value, [](const Expr& one) {
+    const bool floats = composit::is_floating_point(one.dtype());
+    return composit::cast(floats ? Expr(std::nan("")) : Expr(int64_t{0}), one.dtype());
+  });
+}
+
+Index all_numbers(const Values& values) {
+  Index index;
+  for (const Value& one : values) index.push_back(one.number());
+  return index;
+}
+
 Value element(const PrimitiveCall& call, const Value& index, const Value& tensor) {
   const Values all = index.is_tuple() ? index.items() : Values{index};
   const TensorValue& from = tensor.tensor();
   if (all.size() != from.sizes.size())
     refuse(call, "an index of " + std::to_string(from.sizes.size()) + " Integers");
+  if (!std::all_of(all.begin(), all.end(), is_integer)) refuse(call, "an index of Integers");
   Index at;
   Expr inside;
   for (size_t axis = 0; axis < all.size(); ++axis) {
-    if (!is_integer(all[axis])) refuse(call, "an index of Integers");
     const Expr& one = all[axis].number();
     const auto range = call.interpreter.tape().range(one);
     const int64_t size = from.sizes[axis];
+    // Of a `build` without elements: nothing is read.
+    if (range && range->least > range->most) return zero_of(from.at(all_numbers(all)));
     if (range && (range->least >= size || range->most < 0))
       call.interpreter.refuse(call.at, "the index " + std::to_string(range->least) +
                                            " of a tensor of " + std::to_string(size));
@@ -87,19 +111,6 @@ Value element(const PrimitiveCall& call, const Value& index, const Value& tensor
   }
   const Value value = from.at(at);
   if (!inside.defined()) return value;
-  // A Float that is not there is not a number; an `if` around the index keeps it away.
-  const std::function<Value(const Value&)> nowhere = [&](const Value& one) -> Value {
-    if (is_float(one)) return {composit::cast(Expr(std::nan("")), one.number().dtype())};
-    if (one.is_number()) return {composit::cast(Expr(int64_t{0}), one.number().dtype())};
-    if (one.is_tuple()) {
-      Values items;
-      for (const Value& item : one.items()) items.push_back(nowhere(item));
-      return tuple_of(std::move(items));
-    }
-    return tensor_like(one.tensor(), [one, nowhere](const Index& inner) {
-      return nowhere(one.tensor().at(inner));
-    });
-  };
   return call.interpreter.select(inside, value, nowhere(value), call.at);
 }
 
@@ -112,6 +123,8 @@ Value sum_over(const PrimitiveCall& call, const Value& value, const Expr& variab
     for (const Value& item : value.items()) items.push_back(sum_over(call, item, variable));
     return tuple_of(std::move(items));
   }
+  if (!value.is_tensor())
+    refuse(call, "a function that gives Floats, or tuples or tensors of them");
   // All elements at once: a sum for each would be a node for each.
   const TensorValue& tensor = value.tensor();
   for (const Expr& length : tensor.lengths)
@@ -208,6 +221,7 @@ Value vec_init(PrimitiveCall& call) {
 // x where two integers are equal, and zero elsewhere.
 Value delta(PrimitiveCall& call) {
   const Values all = arguments(call, 3, "two Integers and a value");
+  if (!is_integer(all[0]) || !is_integer(all[1])) refuse(call, "two Integers and a value");
   return call.interpreter.select(composit::eq(all[0].number(), all[1].number()), all[2],
                                  zero_of(all[2]), call.at);
 }
@@ -218,6 +232,9 @@ Value delta_vec(PrimitiveCall& call) {
   Interpreter& interpreter = call.interpreter;
   const Position at = call.at;
   Sizes extents = sizes(call, all[0]);
+  if (places.size() != extents.most.size() ||
+      !std::all_of(places.begin(), places.end(), is_integer))
+    refuse(call, "a size, an index of as many Integers, and a value");
   const auto element = [&interpreter, places, x, at](const Index& index) {
     Expr here;
     for (size_t i = 0; i < index.size(); ++i) {
@@ -231,17 +248,23 @@ Value delta_vec(PrimitiveCall& call) {
 Value diagonal(PrimitiveCall& call) {
   const Values all = arguments(call, 3, "two sizes and a Vec");
   const Value v = all[2];
-  if (!v.is_tensor()) refuse(call, "two sizes and a Vec");
+  if (!v.is_tensor() || v.tensor().sizes.size() != 1) refuse(call, "two sizes and a Vec");
   expect_not_ragged(call, v);
   const Sizes rows = sizes(call, all[0]), columns = sizes(call, all[1]);
+  if (rows.most.size() != 1 || columns.most.size() != 1) refuse(call, "two sizes and a Vec");
+  const int64_t count = v.tensor().sizes[0], least = std::min(rows.most[0], columns.most[0]);
+  if (count < least)
+    call.interpreter.refuse(call.at, "'diag' expects a Vec of " + std::to_string(least) +
+                                         " elements or more, received one of " +
+                                         std::to_string(count));
   Index lengths;
   if (!rows.lengths.empty() || !columns.lengths.empty())
     lengths = {rows.lengths.empty() ? Expr() : rows.lengths[0],
                columns.lengths.empty() ? Expr() : columns.lengths[0]};
   Interpreter& interpreter = call.interpreter;
   const Position at = call.at;
-  const auto element = [&interpreter, v, at](const Index& index) {
-    const Value x = v.tensor().at({index[0]});
+  const auto element = [&interpreter, v, at, count](const Index& index) {
+    const Value x = v.tensor().at({composit::min(index[0], count - 1)});
     return interpreter.select(composit::eq(index[0], index[1]), x, zero_of(x), at);
   };
   return tensor_of({rows.most[0], columns.most[0]}, element, false, std::move(lengths));
@@ -282,6 +305,11 @@ Value fold(const PrimitiveCall& call, const Closure& f, const Value& init_value,
   const Expr i = tape.variable(v.sizes[0]);
   const Value element_value = v.at({i});
   const Value probe = f.call(tuple_of({start, element_value}));
+  Interpreter& interpreter = call.interpreter;
+  if (const Type from = interpreter.type_of(start), to = interpreter.type_of(probe); !(from == to))
+    interpreter.refuse(call.at, "'fold' expects a function that gives " + print(from) +
+                                    ", as its start is, received one that gives " + print(to));
+  if (v.sizes[0] == 0) return init_value;
   if (!keeps_form(tape, start, probe)) return unrolled(tape, f, init_value, v);
   std::vector<size_t> outer = tape.variables_within(tuple_of({start, element_value, probe}));
   std::erase(outer, i.number());

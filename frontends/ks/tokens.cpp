@@ -1,5 +1,6 @@
 #include "frontends/ks/tokens.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "frontends/ks/parse.h"
@@ -19,6 +20,7 @@ class Lexer {
   Lexer(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   std::vector<Token> run() {
+    if (text_.starts_with("\xef\xbb\xbf")) next_ = 3;  // the mark that some editors begin with
     for (skip(); next_ < text_.size(); skip()) one();
     add(Token::Kind::end, "", at_);
     return std::move(tokens_);
@@ -84,6 +86,10 @@ class Lexer {
       };
       do number += take();
       while (is_digit(peek()) || peek() == '.' || peek() == 'e' || peek() == 'E' || is_exponent());
+      if (continues_word(peek()))
+        refuse(file_, at_,
+               "expected a blank after the number " + number + ", received '" + character_here() +
+                   "'");
       add(Token::Kind::number, number, at);
     } else if (starts_word(c)) {
       std::string word;
@@ -91,9 +97,20 @@ class Lexer {
       add(Token::Kind::word, word, at);
     } else {
       refuse(file_, at,
-             std::string("expected a word, a number, a string or a parenthesis, received '") + c +
+             "expected a word, a number, a string or a parenthesis, received '" + character_here() +
                  "'");
     }
+  }
+  // All bytes of a character of UTF-8; others that no terminal shows as \\x00.
+  std::string character_here() const {
+    const auto first = static_cast<unsigned char>(peek());
+    const size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    const auto follows = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+    const std::string_view all = text_.substr(next_, bytes);
+    const bool whole = all.size() == bytes && std::all_of(all.begin() + 1, all.end(), follows);
+    if (whole && (bytes > 1 || std::isprint(first) != 0)) return std::string(all);
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    return std::string("\\x") + kDigits[first >> 4] + kDigits[first & 15];
   }
 
   std::string string() {

@@ -161,5 +161,14 @@ TEST(FixedProduct, OfVectorsAndBatches) {
               ElementsAre(6.5f, 4));
 }
 
+TEST(FixedProduct, OfNothing) {
+  EXPECT_EQ((matmul(Tensor<float, 0, 3>(), Tensor<float, 3, 2>()).kElements), 0);
+  EXPECT_EQ((linear(Tensor<float, 0, 3>(), Tensor<float, 4, 3>()).kElements), 0);
+  EXPECT_EQ((einsum<"ij,jk->ik">(Tensor<float, 0, 3>(), Tensor<float, 3, 2>()).kElements), 0);
+  EXPECT_EQ((softmax<-1>(Tensor<float, 2, 0>()).kElements), 0);
+  EXPECT_EQ((amax<0>(Tensor<float, 2, 0>()).kElements), 0);
+  EXPECT_THAT((matmul(Tensor<float, 1, 0>(), Tensor<float, 0, 2>())), ElementsAre(0, 0));
+}
+
 }  // namespace
 }  // namespace flashlight::fixed

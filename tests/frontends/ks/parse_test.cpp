@@ -89,7 +89,7 @@ TEST(KsParse, ErrorsHaveAPlace) {
   EXPECT_EQ(error("(def f String () \"a"),
             "[ks] a.ks:1:18: a string that does not end: expected \"");
   EXPECT_EQ(error("(gdef foo [f Float])"),
-            "[ks] a.ks:1:1: expected a derivation (fwd, rev, suffwdpass, sufrevpass, sufrev), "
+            "[ks] a.ks:1:7: expected a derivation (fwd, rev, suffwdpass, sufrevpass, sufrev), "
             "received 'foo'");
   EXPECT_EQ(error("(def f Float () {)"),
             "[ks] a.ks:1:17: expected a word, a number, a string or a parenthesis, received '{'");
