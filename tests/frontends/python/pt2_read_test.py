@@ -92,7 +92,43 @@ class Saved(unittest.TestCase):
                 self.assertTrue(same_bits(value, state[name]), name)
 
 
+class Spectra(torch.nn.Module):
+    def forward(self, x):
+        f = torch.fft
+        return (f.rfft(x), f.irfft(f.rfft(x, norm="ortho"), n=5), f.fft2(x).real, f.fftn(x, norm="forward").imag,
+                f.irfft2(f.rfft2(x)), f.fftshift(x), f.ifft(x, dim=0).abs(), f.hfft(f.ihfft(x)))
+
+
+class AttentionOverPixels(torch.nn.Module):
+    """Of one image: the transposed tokens have strides that look as those of channels at the end, or do not."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(8, 8, 3, padding=1)
+        self.norm = torch.nn.GroupNorm(2, 8)
+
+    def forward(self, x):
+        tokens = x.flatten(2).transpose(1, 2) * 2
+        return self.conv(self.norm(tokens.transpose(-1, -2).reshape(x.shape) + x).relu())
+
+
 class ProgramTest(Saved):
+    def test_fourier_transforms(self):
+        captured = self.loaded(self.exported(Spectra(), torch.randn(6, 8)))
+        x = torch.randn(6, 8)
+        self.assert_same(self.exported(Spectra(), x), captured, (x,))
+        with torch.no_grad():
+            exact = leaves(Spectra()(x.double()))
+            for backend in ("cpp", "mosaic"):
+                for value, of in zip(leaves(captured.compile(backend, flags=["-O1"])(x)), exact):
+                    torch.testing.assert_close(value.to(of.dtype), of, rtol=1e-5, atol=1e-5)
+
+    def test_the_strides_of_one_image(self):
+        """The file says other strides than the run has, and with them another kernel."""
+        model = AttentionOverPixels()
+        program = self.exported(model, torch.randn(1, 8, 16, 16))
+        self.assert_same(program, self.loaded(program), (torch.randn(1, 8, 16, 16),))
+
     def test_modules_in_both_dialects_and_modes(self):
         for functional in (True, False):
             for training in (True, False):
