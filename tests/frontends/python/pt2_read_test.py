@@ -106,9 +106,10 @@ class AttentionOverPixels(torch.nn.Module):
         super().__init__()
         self.conv = torch.nn.Conv2d(8, 8, 3, padding=1)
         self.norm = torch.nn.GroupNorm(2, 8)
+        self.out = torch.nn.Linear(8, 8)
 
     def forward(self, x):
-        tokens = x.flatten(2).transpose(1, 2) * 2
+        tokens = self.out(x.flatten(2).transpose(1, 2))
         return self.conv(self.norm(tokens.transpose(-1, -2).reshape(x.shape) + x).relu())
 
 
