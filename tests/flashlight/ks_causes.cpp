@@ -39,6 +39,17 @@ void no_variable() { make("(def f Float (x : Float) y)", {floats({})}); }
 void only_declared() { make("(edef g Float Float) (def f Float (x : Float) (g x))", {floats({})}); }
 void other_type() { make("(def f Float (x : Float) (add x 1))", {floats({})}); }
 void other_result() { make("(def f Integer (x : Float) x)", {floats({})}); }
+void other_parameter() {
+  make("(def f Float (x : Float) (sumbuild 3 (lam (i : Float) i)))", {floats({})});
+}
+void defined_twice() {
+  ks::parse("(def f Float (x : Float) x) (def f Integer (x : Float) 1)", "a.ks");
+}
+void deep() {
+  ks::parse(
+      "(def f Float (x : Float) " + std::string(3000, '(') + "x" + std::string(3000, ')') + ")",
+      "a.ks");
+}
 void endless() { make("(def f Float (x : Float) (f x))", {floats({})}); }
 void assert_fails() {
   make("(def f Float (v : Vec Float) (assert (eq (size v) 2) 1.0))", {floats({1})});
@@ -88,6 +99,9 @@ Causes with_ks_causes(Causes others) {
       {"[ks] …: '…' is declared by edef, and defined nowhere", only_declared},
       {"[ks] …: '…' expects …, received …", other_type},
       {"[ks] …: '…' is declared to give …, and gives …", other_result},
+      {"[ks] …: this function takes …, received …", other_parameter},
+      {"[ks] …: '…' is defined twice for these arguments", defined_twice},
+      {"[ks] …: expected at most … expressions around one", deep},
       {"[ks] …: '…' calls itself, and values decide how often", endless},
       {"[ks] …: this assert does not hold", assert_fails},
       {"[ks] …: the index … of a tensor of …", index_outside},
