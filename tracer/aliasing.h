@@ -155,6 +155,11 @@ class Aliasing {
   // The links from `geometry` to the base, leaf first; empty where one of them is not a recorded
   // view operator.
   std::vector<Alias> path_to_base(StorageState& state, GeometryId geometry, bool with_inverse);
+  ValueId permute(ValueId value, c10::ArrayRef<int64_t> order, RecordId birth);
+  // The base, its axes in the order in which they lie in memory.
+  ValueId row_major(ValueId base, RecordId birth);
+  // The base after a write that no view operator describes.
+  ValueId scatter_by_memory(StorageState& state, const PendingWrite& write);
   ValueId emit(RecordKind kind, uint32_t index, std::initializer_list<ValueId> operands,
                GeometryId geometry, RecordId birth);
 

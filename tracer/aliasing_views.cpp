@@ -52,7 +52,8 @@ ValueId Aliasing::regenerate(StorageState& state, const at::Tensor& tensor, int6
   if (geometry != state.base_geometry) {
     const std::vector<Alias> path = path_to_base(state, geometry, false);
     if (path.empty()) {
-      value = emit(RecordKind::storage_view, 0, {state.base}, geometry, state.birth);
+      const ValueId base = row_major(state.base, state.birth);
+      value = emit(RecordKind::storage_view, 0, {base}, geometry, state.birth);
     } else {
       for (auto link = path.rbegin(); link != path.rend(); ++link)
         value = repeat_view(*link, value, state.birth);
@@ -72,9 +73,7 @@ bool Aliasing::lies_in_alias(const StorageState& state, GeometryId geometry) con
 
 ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {
   const std::vector<Alias> path = path_to_base(state, write.geometry, true);
-  if (path.empty())
-    return written_as(write, emit(RecordKind::storage_scatter, write.geometry,
-                                  {state.base, write.value}, state.base_geometry, state.birth));
+  if (path.empty()) return scatter_by_memory(state, write);
   std::vector<ValueId> parents{state.base};  // from the base down to the parent of the written view
   for (size_t i = path.size() - 1; i > 0; --i)
     parents.push_back(repeat_view(path[i], parents.back(), state.birth));
@@ -98,6 +97,57 @@ ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {
                         link.parent, state.birth));
   }
   return value;
+}
+
+namespace {
+
+using Order = c10::SmallVector<int64_t, 5>;
+
+Geometry permuted(const Geometry& geometry, const Order& order) {
+  Geometry result = geometry;
+  for (size_t i = 0; i < order.size(); ++i) {
+    result.sizes[i] = geometry.sizes[static_cast<size_t>(order[i])];
+    result.strides[i] = geometry.strides[static_cast<size_t>(order[i])];
+  }
+  return result;
+}
+
+}  // namespace
+
+ValueId Aliasing::permute(ValueId value, c10::ArrayRef<int64_t> order, RecordId birth) {
+  static const OpInfo* const info = find_op("aten::permute");
+  Record record;
+  record.info = info;
+  record.replays = true;
+  record.attributes = recording_.attributes.size();
+  record.attribute_count = 1;
+  recording_.attributes.push(c10::IValue(order.vec()));
+  const Geometry geometry = permuted(recording_.geometries[recording_.values[value].geometry],
+                                     Order(order.begin(), order.end()));
+  return recording_.push(record, value, recording_.geometries.intern(geometry), birth);
+}
+
+// `as_strided` speaks of memory, and who computes with a graph of indices: what it reads lies in
+// the order of the indices. A base with gaps stays what it is, and is read by replays alone.
+ValueId Aliasing::row_major(ValueId base, RecordId birth) {
+  const Geometry& geometry = recording_.geometries[recording_.values[base].geometry];
+  if (geometry.layout != c10::Layout::Strided || !is_dense(geometry) || is_row_major(geometry))
+    return base;
+  return permute(base, memory_order(geometry), birth);
+}
+
+ValueId Aliasing::scatter_by_memory(StorageState& state, const PendingWrite& write) {
+  const ValueId base = row_major(state.base, state.birth);
+  const GeometryId geometry =
+      base == state.base ? state.base_geometry : recording_.values[base].geometry;
+  const ValueId written = written_as(write, emit(RecordKind::storage_scatter, write.geometry,
+                                                 {base, write.value}, geometry, state.birth));
+  if (base == state.base) return written;
+  const Order order = memory_order(recording_.geometries[recording_.values[state.base].geometry]);
+  Order back(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return written_as(write, permute(written, back, state.birth));
 }
 
 // Putting a write into its base belongs to the operator that wrote.

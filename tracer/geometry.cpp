@@ -113,6 +113,27 @@ bool is_dense(const Geometry& geometry) {
   return true;
 }
 
+c10::SmallVector<int64_t, 5> memory_order(const Geometry& geometry) {
+  c10::SmallVector<int64_t, 5> order, long_ones;
+  for (size_t axis = 0; axis < geometry.sizes.size(); ++axis) {
+    order.push_back(static_cast<int64_t>(axis));
+    if (geometry.sizes[axis] != 1) long_ones.push_back(static_cast<int64_t>(axis));
+  }
+  const c10::SmallVector<int64_t, 5> places = long_ones;
+  std::stable_sort(long_ones.begin(), long_ones.end(), [&](int64_t a, int64_t b) {
+    return geometry.strides[static_cast<size_t>(a)] > geometry.strides[static_cast<size_t>(b)];
+  });
+  for (size_t i = 0; i < places.size(); ++i) order[static_cast<size_t>(places[i])] = long_ones[i];
+  return order;
+}
+
+bool is_row_major(const Geometry& geometry) {
+  if (geometry.layout != c10::Layout::Strided || !is_dense(geometry)) return false;
+  if (geometry.numel() == 0) return true;
+  const auto order = memory_order(geometry);
+  return std::is_sorted(order.begin(), order.end());
+}
+
 bool covers(const Geometry& geometry, int64_t nbytes) {
   return geometry.offset == 0 && geometry.numel() * geometry.item_size() == nbytes &&
          is_dense(geometry);

@@ -47,6 +47,11 @@ bool matches(const Geometry& geometry, const at::Tensor& tensor, int64_t shift);
 
 // No element lies on another, none is skipped.
 bool is_dense(const Geometry& geometry);
+// The axes in the order in which the elements lie, the outermost first: 0, 1, … for row-major ones.
+// Axes of size 1 keep their place among those.
+c10::SmallVector<int64_t, 5> memory_order(const Geometry& geometry);
+// Dense, and in the order of the indices.
+bool is_row_major(const Geometry& geometry);
 // Dense, from the first byte to the last of `nbytes`.
 bool covers(const Geometry& geometry, int64_t nbytes);
 bool overlaps_itself(const Geometry& geometry);

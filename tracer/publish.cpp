@@ -286,7 +286,8 @@ class Publisher {
   // ATen's word where the storage is read with its own dtype, which is nearly always.
   std::string memory_op(const Record& record, const Geometry* base) const {
     const auto plain = [&](const Geometry& view) {
-      return view.dtype == base->dtype && base->offset == 0 && !view.conj && !view.neg;
+      return view.dtype == base->dtype && base->offset == 0 && !view.conj && !view.neg &&
+             is_row_major(*base);
     };
     switch (record.kind) {
       case RecordKind::storage_view:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "composit/ir/print.h"
 #include "composit/ops/functions.h"
 #include "composit/ops/places.h"
 
@@ -257,6 +258,17 @@ struct Strided {
   }
 };
 
+// Strides are those of a tensor that lies in the order of its indices: of others they say nothing
+// here, where no memory is known. The tracer permutes these first.
+static void expect_row_major(In x) {
+  Type type = x.type();
+  type.strides = contiguous_strides(type.sizes);
+  for (size_t axis = 0; axis < type.rank(); ++axis)
+    if (type.sizes[axis] > 1 && type.numel() > 0 && type.strides[axis] != x.type().strides[axis])
+      throw UserError("expected a tensor that lies in the order of its indices, received " +
+                      print(x.type()) + ": permute it first");
+}
+
 static void add_windows(OperationTable& rows) {
   rows.add({.schema = "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> "
                       "Tensor(a)",
@@ -293,6 +305,7 @@ static void add_windows(OperationTable& rows) {
             .kind = OpKind::movement,
             .loops =
                 [](In x, Ints size, Ints stride, std::optional<int64_t> offset) {
+                  expect_row_major(x);
                   return taken(x, Strided(x.sizes(), size, stride, offset));
                 },
             .samples = "f32[3,4] [2,2] [4,1] 1 | f32[6] [2,3] [1,2] | f32[5] [3,3] [1,1] | f32[4] "
@@ -304,6 +317,7 @@ static void add_windows(OperationTable& rows) {
             .kind = OpKind::movement,
             .loops =
                 [](In x, In source, Ints size, Ints stride, std::optional<int64_t> offset) {
+                  expect_row_major(x);
                   return overwritten(x, source, Strided(x.sizes(), size, stride, offset));
                 },
             .vjp =
