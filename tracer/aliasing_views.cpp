@@ -1,5 +1,7 @@
 // Computes the value of a view from the storage's base, and the base after a write through a view.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "tracer/aliasing.h"
 #include "tracer/view_chain.h"
@@ -99,21 +101,6 @@ ValueId Aliasing::scatter(StorageState& state, const PendingWrite& write) {
   return value;
 }
 
-namespace {
-
-using Order = c10::SmallVector<int64_t, 5>;
-
-Geometry permuted(const Geometry& geometry, const Order& order) {
-  Geometry result = geometry;
-  for (size_t i = 0; i < order.size(); ++i) {
-    result.sizes[i] = geometry.sizes[static_cast<size_t>(order[i])];
-    result.strides[i] = geometry.strides[static_cast<size_t>(order[i])];
-  }
-  return result;
-}
-
-}  // namespace
-
 ValueId Aliasing::permute(ValueId value, c10::ArrayRef<int64_t> order, RecordId birth) {
   static const OpInfo* const info = find_op("aten::permute");
   Record record;
@@ -122,9 +109,13 @@ ValueId Aliasing::permute(ValueId value, c10::ArrayRef<int64_t> order, RecordId 
   record.attributes = recording_.attributes.size();
   record.attribute_count = 1;
   recording_.attributes.push(c10::IValue(order.vec()));
-  const Geometry geometry = permuted(recording_.geometries[recording_.values[value].geometry],
-                                     Order(order.begin(), order.end()));
-  return recording_.push(record, value, recording_.geometries.intern(geometry), birth);
+  const Geometry from = recording_.geometries[recording_.values[value].geometry];
+  Geometry geometry = from;
+  for (size_t i = 0; i < order.size(); ++i) {
+    geometry.sizes[i] = from.sizes[static_cast<size_t>(order[i])];
+    geometry.strides[i] = from.strides[static_cast<size_t>(order[i])];
+  }
+  return recording_.push(record, value, recording_.geometries.intern(std::move(geometry)), birth);
 }
 
 // `as_strided` speaks of memory, and who computes with a graph of indices: what it reads lies in
@@ -143,8 +134,8 @@ ValueId Aliasing::scatter_by_memory(StorageState& state, const PendingWrite& wri
   const ValueId written = written_as(write, emit(RecordKind::storage_scatter, write.geometry,
                                                  {base, write.value}, geometry, state.birth));
   if (base == state.base) return written;
-  const Order order = memory_order(recording_.geometries[recording_.values[state.base].geometry]);
-  Order back(order.size());
+  const auto order = memory_order(recording_.geometries[recording_.values[state.base].geometry]);
+  std::vector<int64_t> back(order.size());
   for (size_t i = 0; i < order.size(); ++i)
     back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   return written_as(write, permute(written, back, state.birth));

@@ -112,10 +112,7 @@ Expr equal(const PrimitiveCall& call, const Value& x, const Value& y) {
   return all && composit::eq(different, int64_t{0});
 }
 
-bool has_bool(const Type& type) {
-  return type.kind == Type::Kind::boolean ||
-         std::any_of(type.parts.begin(), type.parts.end(), has_bool);
-}
+bool is_no_bool(const Type& type) { return type.kind != Type::Kind::boolean; }
 bool is_number(const Type& type) {
   return type.kind == Type::Kind::integer || type.kind == Type::Kind::floating;
 }
@@ -128,12 +125,7 @@ bool fit(const Type& x, const Type& y, bool power) {
   if (is_number(x) && y.kind == Type::Kind::tensor) return has_only(y, x.kind);
   if (x.kind == Type::Kind::tensor && y.kind == Type::Kind::tensor && x.rank != y.rank)
     return x.rank == 2 && y.rank == 1 && x.parts == y.parts && is_number(x.parts[0]);
-  const auto has_numbers = [](const auto& self, const Type& type) -> bool {
-    if (type.kind != Type::Kind::tuple && type.kind != Type::Kind::tensor) return is_number(type);
-    return std::all_of(type.parts.begin(), type.parts.end(),
-                       [&](const Type& part) { return self(self, part); });
-  };
-  return x == y && has_numbers(has_numbers, x);
+  return x == y && has_only(x, is_number);
 }
 
 }  // namespace
@@ -214,7 +206,7 @@ Value logic(PrimitiveCall& call) {
 
 Value negative(PrimitiveCall& call) {
   const Value x = arguments(call, 1, "a number")[0];
-  if (has_bool(call.interpreter.type_of(x)))
+  if (!has_only(call.interpreter.type_of(x), is_no_bool))
     refuse(call, "a number, or a tensor or tuple of numbers");
   if (const auto value = known(x); value && is_integer(x)) return integer(-*value);
   return map_numbers(x, [](const Expr& one) { return -one; });

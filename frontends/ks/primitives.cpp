@@ -46,10 +46,13 @@ bool is_float(const Value& value) {
 bool is_bool(const Value& value) {
   return value.is_number() && value.number().dtype() == DType::bool_;
 }
-bool has_only(const Type& type, Type::Kind kind) {
-  if (type.kind != Type::Kind::tuple && type.kind != Type::Kind::tensor) return type.kind == kind;
+bool has_only(const Type& type, const std::function<bool(const Type&)>& is) {
+  if (type.kind != Type::Kind::tuple && type.kind != Type::Kind::tensor) return is(type);
   return std::all_of(type.parts.begin(), type.parts.end(),
-                     [&](const Type& part) { return has_only(part, kind); });
+                     [&](const Type& part) { return has_only(part, is); });
+}
+bool has_only(const Type& type, Type::Kind kind) {
+  return has_only(type, [kind](const Type& one) { return one.kind == kind; });
 }
 Value integer(int64_t value) { return {Expr::literal(value, DType::int64)}; }
 

@@ -20,7 +20,8 @@ bool is_integer(const Value& value);
 bool is_float(const Value& value);
 bool is_bool(const Value& value);
 Value integer(int64_t value);
-// True if all that is no tuple and no tensor in a type is of this kind.
+// True if this holds for all that is no tuple and no tensor in a type.
+bool has_only(const Type& type, const std::function<bool(const Type&)>& is);
 bool has_only(const Type& type, Type::Kind kind);
 
 // f of the numbers of two values of one form.

@@ -21,14 +21,6 @@ int64_t scaling_of(const Norm& norm, bool forward) {
   return (how == "forward") == forward ? 2 : 0;
 }
 
-int64_t axis_of(const LazyTensor& x, int64_t dim) {
-  const int64_t rank = x.rank(), axis = dim < 0 ? dim + rank : dim;
-  if (axis < 0 || axis >= rank)
-    throw UserError("expected an axis of " + std::to_string(rank) + ", received " +
-                    std::to_string(dim));
-  return axis;
-}
-
 LazyTensor floats(const LazyTensor& x) {
   const DTypeCategory of = category(x.dtype());
   return of == DTypeCategory::floating || of == DTypeCategory::complex ? x : to(x, DType::float32);
@@ -59,7 +51,7 @@ struct Where {
 };
 Where where_of(const LazyTensor& x, const Ints& lengths, const Ints& dims) {
   Where where;
-  for (const int64_t dim : dims) where.axes.push_back(axis_of(x, dim));
+  for (const int64_t dim : dims) where.axes.push_back(wrap_axis(dim, x.rank()));
   if (dims.empty()) {
     const auto rank = static_cast<size_t>(x.rank());
     if (lengths.size() > rank)
@@ -111,13 +103,15 @@ using Transform = LazyTensor (*)(const LazyTensor&, const Ints&, const Ints&, co
 
 template <Transform kTransform, bool kForward>
 Row of_axis(std::string_view schema, std::string_view samples) {
-  return {.schema = schema,
-          .decompose =
-              [](LazyTensor x, std::optional<int64_t> n, int64_t dim, Norm norm) {
-                return LazyTensors{kTransform(x, n ? Ints{*n} : Ints{}, {dim}, norm, kForward)};
-              },
-          .samples = samples,
-          .bad = "f32[3] 0: above 0 | f32[3] 4 1: an axis of 1 | f32[3] None 0 'all': the norm"};
+  return {
+      .schema = schema,
+      .decompose =
+          [](LazyTensor x, std::optional<int64_t> n, int64_t dim, Norm norm) {
+            return LazyTensors{kTransform(x, n ? Ints{*n} : Ints{}, {dim}, norm, kForward)};
+          },
+      .samples = samples,
+      .bad =
+          "f32[3] 0: above 0 | f32[3] 4 1: an axis from -1 to 0 | f32[3] None 0 'all': the norm"};
 }
 template <Transform kTransform, bool kForward>
 Row of_axes(std::string_view schema, std::string_view samples) {
@@ -190,11 +184,11 @@ void add_fft_rows(OperationTable& rows) {
   rows.add({.schema = "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
             .decompose = [](LazyTensor x, Ints dim) { return LazyTensors{turned(x, dim, false)}; },
             .samples = "f32[5] | f32[4,3] | f32[4,3] [0] | i64[2,5] [-1]",
-            .bad = "f32[3] [1]: an axis of 1"});
+            .bad = "f32[3] [1]: an axis from -1 to 0"});
   rows.add({.schema = "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
             .decompose = [](LazyTensor x, Ints dim) { return LazyTensors{turned(x, dim, true)}; },
             .samples = "f32[5] | f32[4,3] | f32[4,3] [0] | i64[2,5] [-1]",
-            .bad = "f32[3] [1]: an axis of 1"});
+            .bad = "f32[3] [1]: an axis from -1 to 0"});
 }
 
 }  // namespace composit

@@ -261,12 +261,12 @@ struct Strided {
 // Strides are those of a tensor that lies in the order of its indices: of others they say nothing
 // here, where no memory is known. The tracer permutes these first.
 static void expect_row_major(In x) {
-  Type type = x.type();
-  type.strides = contiguous_strides(type.sizes);
+  const Type& type = x.type();
+  const auto expected = contiguous_strides(type.sizes);
   for (size_t axis = 0; axis < type.rank(); ++axis)
-    if (type.sizes[axis] > 1 && type.numel() > 0 && type.strides[axis] != x.type().strides[axis])
+    if (type.sizes[axis] > 1 && type.numel() > 0 && type.strides[axis] != expected[axis])
       throw UserError("expected a tensor that lies in the order of its indices, received " +
-                      print(x.type()) + ": permute it first");
+                      print(type) + ": permute it first");
 }
 
 static void add_windows(OperationTable& rows) {
