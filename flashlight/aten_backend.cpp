@@ -21,10 +21,21 @@ namespace {
 
 using Arrays = std::vector<composit::Array>;
 
-// In memory as the graph has it, which replays expect.
-at::Tensor argument(const composit::Array& array, const composit::Type& type) {
-  return tracer::to_tensor(
-      type.layout == composit::Layout::strided ? array.with_strides(type.strides) : array);
+// In memory as the graph has it, which replays expect: conjugated or negated once more, where
+// LibTorch leaves that to whoever reads.
+at::Tensor argument(composit::Array array, const composit::Type& type) {
+  if (type.conj) array = tracer::to_array(at::conj_physical(tracer::to_tensor(array)));
+  if (type.neg) array = tracer::to_array(at::neg(tracer::to_tensor(array)));
+  if (type.layout == composit::Layout::strided) array = array.with_strides(type.strides);
+  at::Tensor tensor = tracer::to_tensor(array);
+  tensor._set_conj(type.conj);
+  tensor._set_neg(type.neg);
+  return tensor;
+}
+
+// Elements as who reads them by their memory alone finds them.
+composit::Array result_of(const at::Tensor& tensor) {
+  return tracer::to_array(tensor.resolve_conj().resolve_neg());
 }
 
 // ---- draws --------------------------------------------------------------------------------------
@@ -81,6 +92,16 @@ std::optional<composit::NodeSpec> lent_draw(const composit::Node& node,
   return spec;
 }
 
+// True unless it is a guard, or operators around guards alone.
+bool may_draw(const composit::Node& effect) {
+  if (composit::guard_of(effect) != nullptr) return false;
+  const composit::Attribute* body = effect.find_run("body");
+  if (body == nullptr) return true;
+  const auto& inner = (*body->as<composit::Region>()).effects();
+  return std::any_of(inner.begin(), inner.end(),
+                     [](const composit::NodePtr& one) { return may_draw(*one); });
+}
+
 // The graph with all its draws by the lent generator. Nothing where it has none, or effects of
 // which some are neither draws nor guards: what those draw is of LibTorch's own generator.
 std::optional<composit::Graph> with_lent_draws(const composit::Graph& graph) {
@@ -88,7 +109,7 @@ std::optional<composit::Graph> with_lent_draws(const composit::Graph& graph) {
   for (const composit::NodePtr& effect : graph.effects()) {
     const bool is_draw = lent_draw(*effect, effect->operands()).has_value();
     has_draws = has_draws || is_draw;
-    if (!is_draw && composit::guard_of(*effect) == nullptr) return std::nullopt;
+    if (!is_draw && may_draw(*effect)) return std::nullopt;
   }
   if (!has_draws) return std::nullopt;
   return composit::rebuild(graph,
@@ -131,7 +152,7 @@ class Replayed {
       tensors.push_back(inputs[i].defined() ? argument(inputs[i], types_[i]) : at::Tensor());
     Arrays results;
     for (const at::Tensor& result : generator_ ? drawn(tensors, caller) : plan_->run(tensors))
-      results.push_back(result.defined() ? tracer::to_array(result) : composit::Array());
+      results.push_back(result.defined() ? result_of(result) : composit::Array());
     return results;
   }
 
@@ -157,6 +178,7 @@ class Aten : public composit::Backend {
 
   std::string help() const override { return "runs LibTorch's operators"; }
   bool has_code(const composit::Operation& /*operation*/) const override { return true; }
+  bool runs_operators_without_rows() const override { return true; }
 
  protected:
   composit::Compiled make(const composit::Graph& graph,

@@ -21,6 +21,7 @@
 #include "flashlight/prepared_code.h"
 #include "flashlight/shared_code.h"
 #include "tracer/convert.h"
+#include "tracer/input_memory.h"
 #include "tracer/memory_view.h"
 #include "tracer/trace_scope.h"
 
@@ -38,6 +39,7 @@ struct CompiledGraph::State {
   std::shared_ptr<SharedCode> shared;  // nullptr: with no other
   PreparedCode code;
   std::vector<size_t> targets;  // by mutation: the index of its input
+  tracer::InputMemory memory;
   std::mutex mutex = {};
   std::map<std::vector<bool>, CompiledGraph> vjps = {};  // by the inputs that are wanted
 
@@ -179,6 +181,7 @@ CompiledGraph::State::State(Graph one, CompileSettings chosen, SharedUse use)
       shared(use.code),
       code(compiled(one, settings, use), shared ? shared->preparations() : nullptr),
       targets(targets_of(one)),
+      memory(one),
       graph_again(std::move(use.graph_again)) {
   if (!graph_again) kept = std::move(one);
 }
@@ -212,6 +215,7 @@ CompiledGraph CompiledGraph::vjp(const std::vector<bool>& wanted) const {
       return std::make_shared<SharedCode>(std::move(shown), settings);
     });
   CompiledGraph derivative(vjp_graph(graph(), wanted), std::move(settings), {std::move(shared)});
+  derivative.state_->memory = {};  // it reads inputs as they were saved, each by itself
   state_->vjps.emplace(wanted, derivative);
   return derivative;
 }
@@ -409,6 +413,7 @@ std::vector<at::Tensor> CompiledGraph::call(const std::vector<at::Tensor>& input
                                             const Start& start) const {
   check_count(inputs);
   if (is_recording()) return call_as_operator(inputs);
+  state_->memory.expect_as_captured("[" + state_->settings.name + "] ", inputs);
   std::vector<at::Tensor> results;
   if (needs_autograd(inputs)) {
     std::vector<bool> given;

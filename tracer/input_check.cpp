@@ -1,7 +1,5 @@
 #include "tracer/input_check.h"
 
-#include <algorithm>
-
 #include "composit/ir/error.h"
 #include "tracer/convert.h"
 #include "tracer/geometry.h"
@@ -67,9 +65,8 @@ class InputCheck {
         throw UserError(c10::str("[replay] input '", input_name(*expected[i].node), "': expected ",
                                  describe(expected[i].type()), ", received ", describe(inputs[i]),
                                  kCaptureAgain));
-    check_shared_memory(inputs);
+    plan_.memory.expect_as_captured("[replay] ", inputs);
     check_storages(inputs);
-    if (!plan_.mutations.empty()) check_separate_memory(inputs);
   }
 
  private:
@@ -89,49 +86,11 @@ class InputCheck {
     return input_name(*plan_.graph.inputs()[input].node);
   }
 
-  void check_shared_memory(const std::vector<at::Tensor>& inputs) const {
-    for (const auto& [input, with, shift] : plan_.shared) {
-      if (address_of(inputs[input]) - address_of(inputs[with]) == shift) continue;
-      throw UserError(c10::str("[replay] inputs '", name_of(with), "' and '", name_of(input),
-                               "' lay in the same memory when they were captured, ", shift,
-                               " bytes apart, and do not now", kCaptureAgain));
-    }
-  }
-
   void check_storages(const std::vector<at::Tensor>& inputs) const {
     for (const UsedStorage& use : plan_.storages)
       if (!has_bytes_around(inputs[use.input], use.begin, use.count))
         throw UserError(
             lies_elsewhere("[replay] input '" + name_of(use.input) + "'", use.begin, use.count));
-  }
-
-  // A written input and any other one must not overlap where they did not when they were captured.
-  void check_separate_memory(const std::vector<at::Tensor>& inputs) const {
-    struct Range {
-      int64_t begin, end;
-      size_t input;
-    };
-    std::vector<Range> ranges;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!inputs[i].has_storage() || inputs[i].numel() == 0) continue;
-      const int64_t begin = address_of(inputs[i]);
-      ranges.push_back({begin, begin + span_of(inputs[i]), i});
-    }
-    std::sort(ranges.begin(), ranges.end(),
-              [](const Range& a, const Range& b) { return a.begin < b.begin; });
-    const auto written = [&](size_t input) {
-      return std::any_of(plan_.mutations.begin(), plan_.mutations.end(),
-                         [&](const auto& m) { return m.input == input; });
-    };
-    for (size_t i = 0; i < ranges.size(); ++i)
-      for (size_t j = i + 1; j < ranges.size() && ranges[j].begin < ranges[i].end; ++j) {
-        const size_t a = ranges[i].input, b = ranges[j].input;
-        if (plan_.group[a] == plan_.group[b] || (!written(a) && !written(b))) continue;
-        throw UserError(c10::str(
-            "[replay] inputs '", name_of(std::min(a, b)), "' and '", name_of(std::max(a, b)),
-            "' overlap in memory, one of them is written, and they did not when they were captured",
-            kCaptureAgain));
-      }
   }
 
   const Plan::Impl& plan_;

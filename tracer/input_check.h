@@ -1,5 +1,4 @@
-// The checks of a replay's inputs before the first step: their types, and which of them share
-// memory.
+// The checks of a replay's inputs before the first step: their types, and the memory around them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

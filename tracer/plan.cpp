@@ -38,7 +38,7 @@ class Planner {
       plan.mutations.push_back(
           {index_of_input(mutation.target), slot(root_, mutation.value), true});
     expect_all_numbers();
-    find_shared_memory();
+    plan.memory = InputMemory(plan.graph);
     plan.storages = used_storages(plan.graph);
     find_last_uses();
     find_steady_steps();
@@ -65,22 +65,6 @@ class Planner {
       if (inputs[i].node == target.node) return i;
     throw UserError("[replay] the graph writes '" + input_name(*target.node) +
                     "', which is not one of its inputs");
-  }
-
-  void find_shared_memory() {
-    const auto& inputs = plan_.graph.inputs();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      plan_.group.push_back(i);
-      const Attribute* shares = inputs[i].node->find_attribute("shares");
-      if (shares == nullptr) continue;
-      const auto is_named = [&](const LazyTensor& other) {
-        return input_name(*other.node) == shares->as<std::string>();
-      };
-      const auto found = std::find_if(inputs.begin(), inputs.end(), is_named);
-      if (found == inputs.end()) continue;
-      plan_.group.back() = static_cast<size_t>(found - inputs.begin());
-      plan_.shared.push_back({i, plan_.group.back(), inputs[i].node->attribute("shift").as_int()});
-    }
   }
 
   void add(Frame& frame, const NodePtr& node) {
@@ -413,11 +397,7 @@ class Planner {
     return step.op->steady && !step.guards && !step.throws && step.reads.empty();
   }
   void find_steady_steps() {
-    for (auto& mutation : plan_.mutations)
-      mutation.alone = std::none_of(
-          plan_.shared.begin(), plan_.shared.end(), [&](const Plan::Impl::SharedMemory& shared) {
-            return shared.input == mutation.input || shared.with == mutation.input;
-          });
+    for (auto& mutation : plan_.mutations) mutation.alone = !plan_.memory.is_shared(mutation.input);
     plan_.steady_from = plan_.steps.size();
     while (plan_.steady_from > 0 && is_steady(plan_.steps[plan_.steady_from - 1]))
       --plan_.steady_from;

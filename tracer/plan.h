@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tracer/input_memory.h"
 #include "tracer/memory_view.h"
 #include "tracer/op_info.h"
 #include "tracer/replay.h"
@@ -106,15 +107,8 @@ struct Plan::Impl {
   std::vector<ChangingNumber> numbers;
   std::vector<std::map<std::string, Slot>> reads;           // by number
   std::vector<std::pair<Slot, size_t>> changing_constants;  // index into `numbers`
-  // Inputs in one storage: index into graph.inputs(), and the distance of the first elements in
-  // bytes.
-  struct SharedMemory {
-    size_t input, with;
-    int64_t shift;
-  };
-  std::vector<SharedMemory> shared;
+  InputMemory memory;
   std::vector<UsedStorage> storages;
-  std::vector<size_t> group;  // per input: the first one of those it shares memory with; itself
   struct Mutation {
     size_t input;  // index into graph.inputs()
     Slot value;

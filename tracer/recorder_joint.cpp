@@ -60,6 +60,13 @@ bool is_element_by_element(const Recorder::Pending& pending, const Operands& ope
   });
 }
 
+// Each element is of those at its place alone: operands that lie where the written one does are as
+// that one. Python assigns a slice to itself: `x[1:] *= 2`.
+bool is_of_places(const OpInfo& info) {
+  return info.handle.hasTag(at::Tag::pointwise) ||
+         info.handle.operator_name().name == "aten::copy_";
+}
+
 }  // namespace
 
 // Must `written` be executed as a view for the sake of itself or of another operand?
@@ -73,7 +80,9 @@ bool Recorder::shares(const Pending& pending, const Operand& written,
            if (&other == &written || !aliasing_.same_storage(written.tensor, other.tensor))
              return false;
            const bool same = other.tensor.is_same(written.tensor);
-           if (same && !other.written && !written.out && written.position < other.position)
+           const bool same_place =
+               same || (other.geometry == written.geometry && is_of_places(*pending.info));
+           if (same_place && !other.written && !written.out && written.position < other.position)
              return false;
            if (same && !complex && !other.written && written.out &&
                is_element_by_element(pending, operands))

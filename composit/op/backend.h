@@ -208,6 +208,10 @@ class Backend {
                      const std::string& folder, const CompileOptions& options = {}) const;
   // True if the backend has code for an operation, for at least some types. False by default.
   virtual bool has_code(const Operation& operation) const;
+  // True if the backend runs operators that no row describes. False by default.
+  virtual bool runs_operators_without_rows() const { return false; }
+  // False if it writes text alone, and `compile` refuses.
+  virtual bool compiles() const { return true; }
   // The options for code of a derivative of the graph that these are for. By default without those
   // that name values of one graph.
   virtual Options for_derivative(Options options) const;

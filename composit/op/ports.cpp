@@ -40,15 +40,40 @@ std::vector<void*> Ports::places(Buffers buffers) const {
   return places;
 }
 
+namespace {
+
+// Elements in memory are all that code is given and gives: no indices of a sparse tensor, no scales
+// of a quantized one.
+const Type& expect_elements(const Type& type, const std::string& program, const std::string& who) {
+  const bool is_quantized = type.dtype == DType::qint8 || type.dtype == DType::quint8 ||
+                            type.dtype == DType::qint32 || type.dtype == DType::quint4x2 ||
+                            type.dtype == DType::quint2x4;
+  if (!is_defined(type) || (type.layout == Layout::strided && !is_quantized)) return type;
+  throw UserError("[" + program + "] " + who +
+                  ": expected a tensor that is its elements in memory, received one that is " +
+                  (is_quantized ? "quantized" : std::string(name(type.layout))) + ": " +
+                  print(type));
+}
+
+}  // namespace
+
 Ports ports_of(const Graph& graph, const std::string& program) {
   Ports ports = {program, {}, {}, {}};
   for (const LazyTensor& input : graph.inputs()) {
     ports.input_names.push_back(input_name(*input.node));
-    ports.inputs.push_back(input.type());
+    ports.inputs.push_back(
+        expect_elements(input.type(), program, "input '" + ports.input_names.back() + "'"));
   }
+  const auto add_result = [&](const LazyTensor& value) {
+    const std::string who = "result " + std::to_string(ports.results.size());
+    ports.results.push_back(expect_elements(value.type(), program, who));
+  };
   for (const LazyTensor& output : graph.outputs())
-    ports.results.push_back(output ? output.type() : undefined_type());
-  for (const Mutation& mutation : graph.mutations()) ports.results.push_back(mutation.value.type());
+    if (output)
+      add_result(output);
+    else
+      ports.results.push_back(undefined_type());
+  for (const Mutation& mutation : graph.mutations()) add_result(mutation.value);
   return ports;
 }
 

@@ -52,6 +52,7 @@ class CudaBackend : public package::GeneratingBackend {
   bool has_code(const composit::Operation& operation) const override {
     return GeneratingBackend::has_code(operation) && operation.row.runtime.empty();
   }
+  bool compiles() const override { return false; }
 
  protected:
   Compiled make(const Graph&, const CompileOptions&) const override {

@@ -32,11 +32,11 @@ CompileOptions options_of_part(const Plan& plan, size_t number, const CompileOpt
   return options;
 }
 
-// The names of backends with code for an operation.
-std::string names_with_code(const composit::Operation& operation) {
+// The names of backends that can run a node here.
+std::string names_with_code(const composit::Node& node) {
   std::string names;
   for (const Backend* backend : backends())
-    if (backend->name() != "devices" && backend->has_code(operation))
+    if (backend->name() != "devices" && backend->compiles() && can_run(*backend, node))
       names += (names.empty() ? "" : ", ") + backend->name();
   return names.empty() ? "no backend" : names;
 }
@@ -44,13 +44,9 @@ std::string names_with_code(const composit::Operation& operation) {
 // For a part that its device refused: who has code for the operations that this one has none for.
 std::string advice(const Part& part, const Backend& backend) {
   std::set<std::string> lines;
-  for (const composit::NodePtr& node : part.graph.nodes()) {
-    const composit::Operation* operation =
-        is_computed(*node) ? composit::operation_of(*node) : nullptr;
-    if (operation != nullptr && !backend.has_code(*operation))
-      lines.insert("\n  " + node->op().str() + ": " + names_with_code(*operation) +
-                   " could run it");
-  }
+  for (const composit::NodePtr& node : part.graph.nodes())
+    if (is_computed(*node) && !can_run(backend, *node))
+      lines.insert("\n  " + node->op().str() + ": " + names_with_code(*node) + " could run it");
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
@@ -113,6 +109,7 @@ class DevicesBackend : public Backend {
  protected:
   Compiled make(const Graph& graph, const CompileOptions& options) const override {
     Plan plan = plan_of(graph, options);
+    for (const DeviceChoice& device : plan.partition.devices) expect_compiles(device);
     std::vector<Compiled> parts;
     for (size_t i = 0; i < plan.partition.parts.size(); ++i) {
       parts.push_back(on_device(plan, i, [&](const Backend& backend) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "composit/ir/error.h"
@@ -17,19 +18,22 @@ namespace {
 
 // "first rest": nothing behind the first word gives an empty second one.
 std::pair<std::string, std::string> first_word(const std::string& text) {
-  const size_t space = text.find_first_of(" \t");
+  const size_t space = text.find(' ');
   if (space == std::string::npos) return {text, ""};
   return {text.substr(0, space), std::string(trimmed(std::string_view(text).substr(space)))};
 }
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : text_(text) {}
+  // Editors may begin a file with a mark of its encoding.
+  explicit Parser(std::string_view text)
+      : text_(text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text) {}
 
   Choices run() {
     std::istringstream lines{std::string(text_)};
     for (std::string line; std::getline(lines, line);) {
       ++number_;
+      std::replace(line.begin(), line.end(), '\t', ' ');
       const std::string_view text = trimmed(std::string_view(line).substr(0, line.find('#')));
       if (!text.empty()) take(std::string(text));
     }
@@ -57,8 +61,12 @@ class Parser {
 
   void describe_device(const std::string& name, const std::string& text) {
     const auto has_name = [&](const DeviceChoice& device) { return device.name == name; };
-    if (std::any_of(choices_.devices.begin(), choices_.devices.end(), has_name))
+    const auto is_backend = [&](const composit::Backend* one) { return one->name() == name; };
+    const auto all = backends();
+    if (std::any_of(choices_.devices.begin(), choices_.devices.end(), has_name) ||
+        std::any_of(all.begin(), all.end(), is_backend))
       refuse("expected a name that no other device has, received '" + name + "'");
+    std::set<std::string> given;
     const std::vector<std::string> parts = names_between_commas(text);
     DeviceChoice device = device_named(parts.at(0), {}, where());
     device.name = name;
@@ -66,6 +74,7 @@ class Parser {
       const auto [option, value] = first_word(parts[i]);
       if (value.empty())
         refuse("expected 'memory NAME' or 'OPTION VALUE', received '" + parts[i] + "'");
+      if (!given.insert(option).second) refuse("'" + option + "' is given twice");
       if (option == "memory")
         device.memory = value;
       else
@@ -130,6 +139,17 @@ DeviceChoice device_named(const std::string& name, const Choices& choices,
   for (const std::string& one : names) all += (all.empty() ? "" : ", ") + one;
   throw UserError("[devices] " + where + ": expected a device, one of " + all + ", received '" +
                   name + "'");
+}
+
+void expect_compiles(const DeviceChoice& device) {
+  if (backend_named(device.backend.name).compiles()) return;
+  std::string names;
+  for (const composit::Backend* backend : backends())
+    if (backend->name() != "devices" && backend->compiles())
+      names += (names.empty() ? "" : ", ") + backend->name();
+  throw UserError("[devices] expected a device of a backend that runs code, one of " + names +
+                  ", received '" + device.name + "': " + device.backend.name +
+                  " writes text alone; `flashlight emit --backend devices` prints it");
 }
 
 std::string describe(const DeviceChoice& device) {

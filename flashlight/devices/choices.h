@@ -46,6 +46,8 @@ Choices parse_choices(std::string_view text);
 // The device of this name: one that the text describes, or a backend. UserError that lists all.
 DeviceChoice device_named(const std::string& name, const Choices& choices,
                           const std::string& where);
+// UserError with those that are for a device of a backend that writes text alone.
+void expect_compiles(const DeviceChoice& device);
 // "mosaic", "threads 1" of "mosaic, threads 1".
 std::vector<std::string> names_between_commas(const std::string& text);
 // "mosaic, threads 1, memory far"

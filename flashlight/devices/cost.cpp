@@ -4,10 +4,12 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "composit/ir/error.h"
+#include "composit/ir/scope.h"
 #include "composit/ir/transform.h"
 #include "composit/op/call.h"
 #include "composit/ops/operations.h"
@@ -131,8 +133,8 @@ struct Between {
 class Proposer {
  public:
   Proposer(const Graph& graph, const NodeNames& names, const std::vector<DeviceChoice>& devices,
-           const Costs& costs)
-      : names_(names), devices_(devices), costs_(costs) {
+           const Costs& costs, const std::vector<Line>& given)
+      : names_(names), devices_(devices), costs_(costs), given_(given) {
     for (const NodePtr& node : graph.nodes())
       if (is_computed(*node)) add(node);
     for (const LazyTensor& output : graph.outputs()) add_result(output);
@@ -142,14 +144,17 @@ class Proposer {
   Proposal run() {
     const Chosen chosen = fastest();
     Proposal proposal;
-    size_t star = 0;
+    std::optional<size_t> star;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       if (blocks_[i].module.empty())
         star = i;
       else
-        add_line(blocks_[i].module, i, chosen, proposal);
+        add_line(blocks_[i].module, chosen[i], reason(i, chosen), proposal);
     }
-    if (!blocks_.empty()) add_line("*", star, chosen, proposal);
+    if (star)
+      add_line("*", chosen[*star], reason(*star, chosen), proposal);
+    else if (!blocks_.empty())
+      add_line("*", chosen[0], "no operation is outside of modules", proposal);
     return proposal;
   }
 
@@ -164,7 +169,7 @@ class Proposer {
     bool any = false;
     for (size_t device = 0; device < devices_.size(); ++device) {
       const double seconds =
-          has_code(*node, device) ? seconds_on(costs_.speeds[device], work) : HUGE_VAL;
+          can_run_on(device, *node) ? seconds_on(costs_.speeds[device], work) : HUGE_VAL;
       any = any || seconds < HUGE_VAL;
       block.seconds[device] += seconds;
     }
@@ -188,10 +193,8 @@ class Proposer {
       blocks_[*maker].callers_bytes += static_cast<double>(value.type().nbytes());
   }
 
-  bool has_code(const Node& node, size_t device) const {
-    const composit::Operation* operation = composit::operation_of(node);
-    return operation == nullptr ||
-           backend_named(devices_[device].backend.name).has_code(*operation);
+  bool can_run_on(size_t device, const Node& node) const {
+    return can_run(backend_named(devices_[device].backend.name), node);
   }
 
   [[noreturn]] void refuse(const Node& node) const {
@@ -247,17 +250,25 @@ class Proposer {
     return {all.calls + next.calls, all.copies + next.copies};
   }
 
-  void add_line(const std::string& what, size_t block, const Chosen& chosen,
+  void add_line(const std::string& what, size_t device, const std::string& reason,
                 Proposal& proposal) const {
-    const std::string& name = devices_[chosen[block]].name;
+    const auto covers = [&](const Line& line) {
+      return line.what == "*" || composit::is_within(what, line.what);
+    };
+    if (std::any_of(given_.begin(), given_.end(), covers)) return;
+    const std::string& name = devices_[device].name;
     proposal.lines.push_back({what, name});
+    proposal.text += what + ": on " + name + "   # " + reason + "\n";
+  }
+
+  std::string reason(size_t block, const Chosen& chosen) const {
     std::string reason;
     for (size_t other = 0; other < devices_.size(); ++other) {
       const double seconds = blocks_[block].seconds[other];
       reason += (reason.empty() ? "" : ", ") + devices_[other].name + " " +
                 (seconds < HUGE_VAL ? milliseconds(seconds) : "has no code");
     }
-    proposal.text += what + ": on " + name + "   # " + reason + in_spite_of(block, chosen) + "\n";
+    return reason + in_spite_of(block, chosen);
   }
 
   // What calls and copies made of it, where another device is faster for the block alone.
@@ -283,6 +294,7 @@ class Proposer {
   const NodeNames& names_;
   const std::vector<DeviceChoice>& devices_;
   const Costs& costs_;
+  const std::vector<Line>& given_;
   std::vector<Block> blocks_;  // in the order of their first nodes
   std::map<std::string, size_t> numbers_;
   composit::FlatMap<const Node*, size_t> block_of_;
@@ -292,8 +304,9 @@ class Proposer {
 }  // namespace
 
 Proposal propose(const Graph& graph, const NodeNames& names,
-                 const std::vector<DeviceChoice>& devices, const Costs& costs) {
-  return Proposer(graph, names, devices, costs).run();
+                 const std::vector<DeviceChoice>& devices, const Costs& costs,
+                 const std::vector<Line>& given) {
+  return Proposer(graph, names, devices, costs, given).run();
 }
 
 }  // namespace flashlight::devices

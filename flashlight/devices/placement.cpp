@@ -7,6 +7,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/scope.h"
 #include "composit/ir/words.h"
+#include "composit/ops/operations.h"
 #include "flashlight/loops/names.h"
 
 namespace flashlight::devices {
@@ -21,6 +22,12 @@ bool is_computed(const Node& node) {
   return !composit::is_input(node) && node.op() != composit::ops::kConstant;
 }
 
+bool can_run(const composit::Backend& backend, const Node& node) {
+  const composit::Operation* operation = composit::operation_of(node);
+  return operation == nullptr ? backend.runs_operators_without_rows()
+                              : backend.has_code(*operation);
+}
+
 namespace {
 
 // "encoder.layer.3.query.weight" is of the module "encoder.layer.3.query".
@@ -33,16 +40,35 @@ std::string module_of_parameter(const Node& input) {
   return dot == std::string::npos ? "" : name.substr(0, dot);
 }
 
+// Adds a module and those that it is in.
+void add_with_outer(const std::string& module, std::set<std::string>& modules) {
+  for (size_t dot = module.find('.'); dot != module.npos; dot = module.find('.', dot + 1))
+    modules.insert(module.substr(0, dot));
+  if (!module.empty()) modules.insert(module);
+}
+
 }  // namespace
 
 NodeNames::NodeNames(const Graph& graph) {
+  find_modules(graph);
+  std::set<std::string> modules;
+  for (const NodePtr& node : graph.nodes())
+    if (is_computed(*node)) add_with_outer(module(*node), modules);
   const loops::Names names(graph);
   std::set<std::string> taken;
   for (const LazyTensor& input : graph.inputs()) taken.insert(composit::input_name(*input.node));
+  for (const NodePtr& node : graph.nodes()) {
+    if (!is_computed(*node)) continue;
+    Entry& entry = *entries_.find(node.get());
+    const std::string name = names.of(*node);
+    if (modules.count(name) > 0 && name != entry.module) taken.insert(name);
+    entry.name = composit::unused_name(name, taken);
+  }
+}
+
+void NodeNames::find_modules(const Graph& graph) {
   for (const NodePtr& node : graph.nodes())
-    if (is_computed(*node))
-      entries_.insert(node.get(),
-                      {composit::unused_name(names.of(*node), taken), module_of(*node)});
+    if (is_computed(*node)) entries_.insert(node.get(), {"", module_of(*node)});
 }
 
 std::string NodeNames::module_of(const Node& node) const {
@@ -95,8 +121,11 @@ class Placer {
   }
 
   Placement finish(const Graph& graph, bool lenient) {
-    for (size_t i = 0; i < used_.size() && !lenient; ++i)
-      if (!used_[i] && choices_.lines[i].what != "*") refuse(graph, choices_.lines[i]);
+    for (size_t i = 0; i < used_.size() && !lenient; ++i) {
+      if (used_[i] || choices_.lines[i].what == "*") continue;
+      expect_named(graph, choices_.lines[i]);
+      placement_.unused.push_back(choices_.lines[i]);
+    }
     if (!uncovered_.empty())
       throw UserError("[devices] no choice says where " +
                       composit::nearest("", {uncovered_.begin(), uncovered_.end()}) +
@@ -131,16 +160,14 @@ class Placer {
   }
 
   // A line whose value or module another line covers names something, too.
-  void refuse(const Graph& graph, const Line& line) const {
+  void expect_named(const Graph& graph, const Line& line) const {
     std::set<std::string> names;
     for (const NodePtr& node : graph.nodes()) {
       if (!is_computed(*node)) continue;
       const std::string& module = names_.module(*node);
       if (names_.name(*node) == line.what || composit::is_within(module, line.what)) return;
       names.insert(names_.name(*node));
-      for (size_t dot = module.find('.'); dot != module.npos; dot = module.find('.', dot + 1))
-        names.insert(module.substr(0, dot));
-      if (!module.empty()) names.insert(module);
+      add_with_outer(module, names);
     }
     throw UserError("[devices] choices, line " + std::to_string(line.number) +
                     ": expected a value or a module of the program, as in " +

@@ -12,6 +12,7 @@
 
 #include "composit/ir/flat_map.h"
 #include "composit/ir/graph.h"
+#include "composit/op/backend.h"
 #include "flashlight/devices/choices.h"
 
 namespace flashlight::devices {
@@ -24,7 +25,8 @@ namespace flashlight::devices {
 class NodeNames {
  public:
   explicit NodeNames(const composit::Graph& graph);
-  // Distinct: "relu_3", or after the module whose result it is, "query".
+  // Distinct: "relu_3", or after the module whose result it is, "query". The name of a module is
+  // no name of another module's value: a line of choices would mean both.
   const std::string& name(const composit::Node& node) const;
   // "encoder.layer.3", or empty.
   const std::string& module(const composit::Node& node) const;
@@ -34,6 +36,7 @@ class NodeNames {
     std::string name, module;
   };
   const Entry& entry(const composit::Node& node) const;
+  void find_modules(const composit::Graph& graph);
   std::string module_of(const composit::Node& node) const;
   composit::FlatMap<const composit::Node*, Entry> entries_;
 };
@@ -41,9 +44,12 @@ class NodeNames {
 // True for a node that computes: no input and no constant.
 bool is_computed(const composit::Node& node);
 
+bool can_run(const composit::Backend& backend, const composit::Node& node);
+
 struct Placement {
   std::vector<DeviceChoice> devices;  // those that compute something, in order of their first node
   composit::FlatMap<const composit::Node*, size_t> numbers;
+  std::vector<Line> unused;  // lines all of whose values other lines place
 
   size_t device_of(const composit::Node& node) const { return *numbers.find(&node); }
 };

@@ -16,18 +16,11 @@ namespace {
 
 std::vector<DeviceChoice> devices_to_propose(const std::string& names, const Choices& choices) {
   std::vector<DeviceChoice> devices;
-  for (const std::string& name : names_between_commas(names))
+  for (const std::string& name : names_between_commas(names)) {
     devices.push_back(device_named(name, choices, "option 'propose'"));
-  return devices;
-}
-
-// Adds proposed lines to those of the user, which precede them.
-void add_lines(const std::vector<Line>& proposed, Choices& choices) {
-  for (const Line& line : proposed) {
-    const auto is_same = [&](const Line& other) { return other.what == line.what; };
-    if (std::none_of(choices.lines.begin(), choices.lines.end(), is_same))
-      choices.lines.push_back(line);
+    expect_compiles(devices.back());
   }
+  return devices;
 }
 
 std::string count_text(size_t count, const std::string& noun) {
@@ -40,6 +33,9 @@ class Printer {
 
   std::string run() {
     if (!plan_.proposal.empty()) text_ += "proposed:\n" + plan_.proposal + "\n";
+    for (const Line& line : plan_.unused)
+      text_ += "choices, line " + std::to_string(line.number) + ": other lines place all of '" +
+               line.what + "'\n";
     for (const DeviceChoice& device : all_.devices)
       text_ += "device " + device.name + ": " + describe(device) + "\n";
     for (size_t i = 0; i < all_.parts.size(); ++i) part(i);
@@ -60,8 +56,9 @@ class Printer {
       if (all_.values[value].maker != PassedValue::kCaller) passed.push_back(value);
       inputs += all_.values[value].maker == PassedValue::kCaller ? 1 : 0;
     }
-    text_ += "  reads " + count_text(inputs, "input") + values(passed) + "\n  makes " +
-             count_text(part.makes.size(), "value") + values(part.makes) + "\n";
+    text_ += "  reads " + count_text(inputs, "input");
+    if (!passed.empty()) text_ += ", " + count_text(passed.size(), "value") + values(passed);
+    text_ += "\n  makes " + count_text(part.makes.size(), "value") + values(part.makes) + "\n";
   }
 
   std::string values(const Numbers& numbers) const {
@@ -126,11 +123,14 @@ Plan plan_of(const Graph& graph, const CompileOptions& options) {
   Plan plan;
   if (!chosen.propose.empty()) {
     const std::vector<DeviceChoice> devices = devices_to_propose(chosen.propose, choices);
-    const Proposal proposal = propose(graph, names, devices, costs_of(devices, options));
+    const Proposal proposal =
+        propose(graph, names, devices, costs_of(devices, options), choices.lines);
     plan.proposal = proposal.text;
-    add_lines(proposal.lines, choices);
+    choices.lines.insert(choices.lines.end(), proposal.lines.begin(), proposal.lines.end());
   }
-  plan.partition = partition(graph, names, place(graph, names, choices, chosen.lenient));
+  Placement placement = place(graph, names, choices, chosen.lenient);
+  plan.partition = partition(graph, names, placement);
+  plan.unused = std::move(placement.unused);
   plan.schedule = schedule_of(plan.partition, options.may_prepare);
   return plan;
 }

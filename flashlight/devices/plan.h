@@ -14,7 +14,8 @@ namespace flashlight::devices {
 struct Plan {
   Partition partition;
   Schedule schedule;
-  std::string proposal;  // as text of choices with reasons; empty if nothing was proposed
+  std::vector<Line> unused;  // of the choices: other lines place all that they name
+  std::string proposal;      // as text of choices with reasons; empty if nothing was proposed
 };
 
 // With options of the backend's table. UserError for choices that cannot be.

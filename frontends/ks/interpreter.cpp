@@ -8,7 +8,23 @@
 namespace flashlight::ks {
 
 Interpreter::Interpreter(const Program& program, Tape tape)
-    : program_(program), tape_(std::move(tape)) {}
+    : program_(program), tape_(std::move(tape)) {
+  for (const Declaration& one : program_.declarations)
+    if (const auto* gdef = std::get_if<Gdef>(&one.form)) expect_function(*gdef, one.at);
+}
+
+// Every derivative is there, so a gdef asks for nothing. One of no function is a slip.
+void Interpreter::expect_function(const Gdef& gdef, Position at) const {
+  const std::string& name = gdef.name.function;
+  const auto declares = [&](const Declaration& one) {
+    const auto* edef = std::get_if<Edef>(&one.form);
+    return edef != nullptr && edef->name.function == name;
+  };
+  const auto& all = program_.declarations;
+  if (!defines(name) && find_primitive(name) == nullptr &&
+      std::none_of(all.begin(), all.end(), declares))
+    refuse(at, "expected a function of the program or of the language, received '" + name + "'");
+}
 
 void Interpreter::refuse(Position at, const std::string& what) const {
   ks::refuse(program_.file, at, what);

@@ -44,6 +44,7 @@ class Interpreter {
   const Values& printed() const { return printed_; }
 
  private:
+  void expect_function(const Gdef& gdef, Position at) const;
   bool defines(const std::string& function) const;
   const Def* find(const Name& name, const std::optional<Type>& argument) const;
   Value run(const Def& def, const Value& argument, Position at);

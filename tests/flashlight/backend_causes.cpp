@@ -33,7 +33,11 @@ void compile_on(const std::string& choices) { compile_by(Devices{.choices = choi
 void places_nothing() { compile_on("encoder: on cpp\n*: on cpp"); }
 void unknown_device() { compile_on("*: on gpu"); }
 void places_too_little() { compile_on(""); }
-void device_without_code() { compile_on("*: on cuda"); }
+void device_without_code() {
+  const auto values = [](const at::Tensor& x) { return std::get<0>(at::linalg_eig(x)); };
+  compile(trace(values, at::eye(2)), {.backend = Devices{.choices = "*: on cpp"}});
+}
+void device_of_text() { compile_on("*: on cuda"); }
 void runs_cuda() { compile_by({"cuda"}); }
 void large_for_cuda() {
   const composit::LazyTensor x =
@@ -49,6 +53,22 @@ void draws_elsewhere() {
 void checks_draws() {
   check_compiled_flat(trace([](const at::Tensor& x) { return at::rand_like(x); }, at::ones({2})),
                       {.backend = "mosaic"}, {at::ones({2})});
+}
+// Writes through one argument, reads through the other.
+at::Tensor written_and_read(const at::Tensor& x, const at::Tensor& y) { return x.add_(1) + y; }
+void compiled_apart() {
+  const at::Tensor x = at::ones({2});
+  compile(trace(written_and_read, x, x))(at::ones({2}), at::ones({2}));
+}
+void compiled_overlap() {
+  const at::Tensor x = at::ones({3});
+  compile(trace(written_and_read, at::ones({2}), at::ones({2})))(x.slice(0, 0, 2), x.slice(0, 1));
+}
+void quantized_result() {
+  const auto quantize = [](const at::Tensor& x) {
+    return at::quantize_per_tensor(x, 0.1, 3, at::kQUInt8);
+  };
+  compile(trace(quantize, at::ones({2})), {.backend = "aten"});
 }
 void no_programs() { composit::reference().write_program({}, "folder"); }
 
@@ -106,6 +126,14 @@ Causes with_backend_causes(Causes others) {
       {"[backend] expected one of …, received '…'", unknown_backend},
       {"[mosaic] expected one of the options …, received '…'", unknown_option},
       {"[mosaic] option '…': expected …, received …", option_of_another_type},
+      {"[program] inputs '…' and '…' lay in the same memory when they were captured, … bytes "
+       "apart, and do not now; capture again …",
+       compiled_apart},
+      {"[program] inputs '…' and '…' overlap in memory, one of them is written, and they did not "
+       "when they were captured; capture again …",
+       compiled_overlap},
+      {"[program] …: expected a tensor that is its elements in memory, received one that is …",
+       quantized_result},
       {"[program] profile: expected a backend that times its kernels, received one whose code has "
        "none to time",
        no_profile},
@@ -117,6 +145,8 @@ Causes with_backend_causes(Causes others) {
       {"[devices] choices, line …: expected a device, one of …, received '…'", unknown_device},
       {"[devices] no choice says where … run: add a line '*: on DEVICE'", places_too_little},
       {"[devices] part … on '…': …", device_without_code},
+      {"[devices] expected a device of a backend that runs code, one of …, received '…': …",
+       device_of_text},
       {"[devices] part … on '…' draws random numbers (…): expected a device whose draws go on from "
        "those of other parts, as those of cpp and mosaic do",
        draws_elsewhere},

@@ -180,6 +180,19 @@ TEST(Engines, draw_one_sequence_on_several_devices) {
 }
 
 // A mask that LibTorch draws by no generator that it could be given would be of another sequence.
+TEST(Engines, say_who_runs_an_operator_without_a_row) {
+  const auto f =
+      trace([](const at::Tensor& x) { return std::get<0>(at::linalg_eig(x)); }, at::eye(2));
+  const auto refused = [&](const std::string& choices) {
+    return composit::user_error([&] { compile(f, {.backend = Devices{.choices = choices}}); });
+  };
+  EXPECT_THAT(refused("*: on cpp"), Optional(HasSubstr("\n  aten::linalg_eig: aten could run it")));
+  EXPECT_EQ(refused("*: on aten"), std::nullopt);
+  EXPECT_THAT(refused("*: on cuda"),
+              Optional(AllOf(HasSubstr("of a backend that runs code, one of aten, cpp, mosaic"),
+                             HasSubstr("received 'cuda': cuda writes text alone"))));
+}
+
 TEST(Engines, refuse_draws_that_take_no_generator) {
   const auto step =
       trace([](const at::Tensor& x) { return std::get<0>(at::native_dropout(x, .5, true)); },

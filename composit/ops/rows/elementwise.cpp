@@ -1,6 +1,10 @@
 // Functions of elements: exponentials, trigonometry, rounding, powers.
 #include <cmath>
+#include <complex>
 #include <numbers>
+#include <optional>
+#include <type_traits>
+#include <variant>
 
 #include "composit/op/promotion.h"
 #include "composit/ops/functions.h"
@@ -94,13 +98,37 @@ static void add_rounding(OperationTable& rows) {
 }
 // clang-format on
 
+// The real number that a literal is, of any type.
+static std::optional<double> real_number(const Expr& y) {
+  if (y.kind() != ExprKind::literal) return std::nullopt;
+  if (const auto* complex = std::get_if<std::complex<double>>(&y.value()))
+    return complex->imag() == 0 ? std::optional(complex->real()) : std::nullopt;
+  return std::visit(
+      [](const auto& value) -> std::optional<double> {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
+          return static_cast<double>(value);
+        return std::nullopt;
+      },
+      y.value());
+}
+
+// As torch computes powers by these numbers: of -0 and of -infinity, and of complex numbers that
+// are 0 or infinite, C's power has other values.
 static Expr power(const Expr& x, const Expr& y) {
-  if (is_literal(y, 2)) return x * x;
-  // torch's: as of a real number; C's power of two complex zeros is NaN.
-  if (is_complex(x.dtype()) && is_literal(y, 0)) return cast(Expr(1), pow(x, y).dtype());
-  const bool integers = category(y.dtype()) == DTypeCategory::integer;
-  if (integers && y.kind() == ExprKind::literal && std::get<int64_t>(y.value()) < 0)
+  const std::optional<double> exponent = real_number(y);
+  if (exponent == 2) return x * x;
+  if (category(y.dtype()) == DTypeCategory::integer && exponent < 0.0)
     throw UserError("integers have no negative powers; cast one of them to a float");
+  const bool is_real = is_floating_point(x.dtype()) && !is_complex(y.dtype());
+  if (!exponent || !(is_real || is_complex(x.dtype()))) return pow(x, y);
+  if (*exponent == 0) return cast(Expr(1), x.dtype());
+  if (*exponent == 1) return x;
+  if (*exponent == 3) return x * x * x;
+  if (x.dtype() == DType::float16 && std::abs(*exponent) == 0.5) return pow(x, y);  // torch's, too
+  if (*exponent == 0.5) return sqrt(x);
+  if (*exponent == -0.5) return rsqrt(x);
+  if (*exponent == -1) return 1 / x;
+  if (*exponent == -2) return 1 / (x * x);
   return pow(x, y);
 }
 

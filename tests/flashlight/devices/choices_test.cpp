@@ -18,11 +18,11 @@ auto refused(const char* text) {
 
 TEST(Choices, HaveDevicesAndLines) {
   const Choices choices = parse_choices(
-      "# who does what\n"
+      "\xEF\xBB\xBF# who does what\n"
       "device small: mosaic, threads 1, winograd false, memory far\n"
       "\n"
       "encoder.layer.3: on small   # a module\n"
-      "*: on cpp\r\n");
+      "*:\ton\tcpp\r\n");
   ASSERT_EQ(choices.devices.size(), 1U);
   EXPECT_EQ(choices.devices[0].name, "small");
   EXPECT_EQ(choices.devices[0].backend.name, "mosaic");
@@ -57,6 +57,10 @@ TEST(Choices, OfDevicesAreRefusedWithTheirLine) {
   EXPECT_THAT(
       refused("device a: cpp\ndevice a: mosaic"),
       Optional(HasSubstr("line 2: expected a name that no other device has, received 'a'")));
+  EXPECT_THAT(refused("device mosaic: cpp"),
+              Optional(HasSubstr("expected a name that no other device has, received 'mosaic'")));
+  EXPECT_THAT(refused("device a: mosaic, threads 1, threads 2"),
+              Optional(HasSubstr("line 1: 'threads' is given twice")));
   EXPECT_THAT(refused("device a: mosaic, threads"),
               Optional(HasSubstr("expected 'memory NAME' or 'OPTION VALUE', received 'threads'")));
   EXPECT_THAT(refused("device a: mosaic, threads many"),

@@ -36,7 +36,14 @@ TEST(Proposal, TakesTheFasterDeviceAndSaysWhy) {
   const Proposal proposal = propose(graph, names, devices, costs_of(devices, {}));
   EXPECT_THAT(proposal.text, HasSubstr("encoder.layer.0: on mosaic   # reference "));
   EXPECT_THAT(proposal.text, HasSubstr("encoder.layer.1: on mosaic   # reference "));
-  EXPECT_THAT(proposal.text, HasSubstr("*: on mosaic   # reference "));
+  EXPECT_THAT(proposal.text, HasSubstr("*: on mosaic   # no operation is outside"));
+  // What the user's lines cover is theirs.
+  const std::vector<Line> given = parse_choices("encoder.layer: on reference").lines;
+  const Proposal others = propose(graph, names, devices, costs_of(devices, {}), given);
+  ASSERT_EQ(others.lines.size(), 1U);
+  EXPECT_EQ(others.lines[0].what, "*");
+  const std::vector<Line> all = parse_choices("*: on reference").lines;
+  EXPECT_EQ(propose(graph, names, devices, costs_of(devices, {}), all).text, "");
   // The printed text is a placement.
   const Placement placement = place(graph, names, parse_choices(proposal.text));
   EXPECT_EQ(placement.devices.size(), 1U);

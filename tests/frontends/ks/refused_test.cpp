@@ -55,6 +55,12 @@ TEST(KsRefused, ArgumentsThatAFunctionDoesNotTake) {
   EXPECT_THAT(error("(sum (build (tuple 4000000000 4000000000) (lam (i : Tuple Integer Integer) "
                     "1.0)))"),
               HasSubstr("expected sizes of up to 2^63 elements"));
+  EXPECT_THAT(
+      error_of("1.0", {vec({1})}, "(gdef rev [nothing Float])"),
+      HasSubstr("expected a function of the program or of the language, received 'nothing'"));
+  EXPECT_EQ(error_of("1.0", {vec({1})},
+                     "(gdef rev [sin Float]) (edef h Float Float) (gdef fwd [h Float])"),
+            "accepted");
   const std::string g = "(def g Float ((x : Float) (y : Float)) x)";
   EXPECT_THAT(error_of("([g (Tuple Float Float)] 1.0)", {vec({1})}, g),
               HasSubstr("expects (Tuple Float Float), received Float"));

@@ -2,6 +2,7 @@
 tests/conformance/models.py differentiates and compiles what is read of whole models."""
 
 import copy
+import os
 import pathlib
 import sys
 import tempfile
@@ -22,11 +23,15 @@ from agreement import leaves, same_bits
 from from_export import Results, exported
 
 # Of transformers: encoders, decoders, from text to text, of images.
+# Others run nightly; `./dev models` reads all that there are.
 TRANSFORMERS = """
-albert bart bert bloom convnext deberta dinov2 distilbert electra gpt2 gpt_neox levit llama marian
-mamba mobilebert mobilenet_v2 modernbert opt phi qwen2 regnet resnet roberta segformer siglip_vision_model
-squeezebert swin t5 vit wav2vec2
+bart bert convnext gpt2 levit mamba modernbert resnet segformer swin t5 wav2vec2
 """.split()
+if "FLASHLIGHT_FUZZ_PROGRAMS" in os.environ:
+    TRANSFORMERS += """
+    albert bloom deberta dinov2 distilbert electra gpt_neox llama marian mobilebert mobilenet_v2 opt phi qwen2
+    regnet roberta siglip_vision_model squeezebert vit
+    """.split()
 
 
 class ResNet(torch.nn.Module):

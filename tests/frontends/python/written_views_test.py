@@ -17,6 +17,8 @@ def program_text(rand):
         name = f"v{i}"
         lines.append(f"    {name} = {rand.choice(names)}{view(rand)}")
         names.append(name)
+        if rand.random() < 0.3:  # Python assigns what it made of the view to the view
+            lines.append(f"    {rand.choice(names)}[{rand.choice(('1:', '..., :2', '...'))}] {rand.choice('+*')}= 2")
         if rand.random() < 0.7:
             lines.append(f"    {rand.choice(names)}{rand.choice(('.mul_(2)', '.add_(0.5)', '.fill_(3)'))}")
     return "def program(x):\n" + "\n".join(lines) + f"\n    return z, {rand.choice(names)} * 1, z.sum(0)\n"
@@ -62,6 +64,19 @@ class WrittenViewsTest(unittest.TestCase):
             return z, z.as_strided((2, 2), (1, 2), 1) + 0
 
         self.agrees(program, torch.arange(6.0).reshape(2, 3))
+
+    def test_a_slice_of_itself(self):
+        def program(x):
+            y = x * 1
+            y[1:] *= 2
+            y[:, 0] += y[:, 0]
+            return y, y.t() * 1
+
+        x = torch.randn(3, 3)
+        captured = self.agrees(program, x)
+        for backend in ("cpp", "aten"):
+            received = captured.compile(backend, **({"flags": ["-O1"]} if backend == "cpp" else {}))(x)
+            self.assertTrue(torch.equal(received[0], program(x)[0]))
 
     def test_random_programs(self):
         ran = 0
