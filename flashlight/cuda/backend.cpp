@@ -119,8 +119,11 @@ const composit::Schema* schema_of_call(const composit::Node& node) {
   // LibTorch's kernels for the CPU alone say so.
   const std::string_view name = operation->schema.name.base_name();
   const bool cpu_only = name.find("_for_cpu") != name.npos || name.find("mkldnn") != name.npos;
-  const bool called =
-      operation->row.kind == composit::OpKind::contraction || !operation->row.runtime.empty();
+  // LibTorch has products of integers on the CPU alone.
+  const composit::DType dtype = node.outputs().at(0).dtype;
+  const bool is_product = operation->row.kind == composit::OpKind::contraction &&
+                          (composit::is_floating_point(dtype) || composit::is_complex(dtype));
+  const bool called = is_product || !operation->row.runtime.empty();
   return called && !cpu_only ? &operation->schema : nullptr;
 }
 

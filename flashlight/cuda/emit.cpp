@@ -20,7 +20,7 @@ class Emitter {
   Emitter(Program& program, const EmitOptions& options)
       : options_(options),
         routine_(program.functions.back()),
-        name_(text::identifier(routine_.name)),
+        name_(function_name(routine_.name)),
         functions_(write_functions(program, /*linked=*/false)),
         kernels_(functions_->main->kernels()) {
     for (const ValueIds& list : {routine_.inputs, routine_.results})
@@ -159,7 +159,7 @@ class Emitter {
 }  // namespace
 
 CudaSource emit(Program program, const EmitOptions& options) {
-  const text::DeviceComplex device;
+  const text::DeviceText device;
   expect_bound("cuda", program);
   check(program, {.linked = false, .graph = options.graph});
   return Emitter(program, options).source();

@@ -18,7 +18,7 @@ class LinkedEmitter {
   LinkedEmitter(Program& program, const EmitOptions& options)
       : routine_(program.functions.back()),
         options_(options),
-        name_(text::identifier(routine_.name)),
+        name_(function_name(routine_.name)),
         functions_(write_functions(program, /*linked=*/true)),
         main_(*functions_->main),
         kernels_(main_.kernels()) {}
@@ -62,7 +62,7 @@ class LinkedEmitter {
       code += text::call(
           text::Call{.target = "const auto* const " + kernels_.name(list[i]),
                      .function = "session.input<" + kernels_.type(list[i]) + ">",
-                     .arguments = {std::to_string(i), "\"" + routine_.values[list[i]].name + "\"",
+                     .arguments = {std::to_string(i), text::quoted(routine_.values[list[i]].name),
                                    main_.sizes(list[i])}});
     for (const ValueId value : routine_.results)
       if (!main_.is_made_by_libtorch(value)) {
@@ -107,7 +107,7 @@ class LinkedEmitter {
   std::string header() const {
     std::string text;
     for (const ValueId value : arguments())
-      text += "//   " + routine_.values[value].name + ": " + kernels_.type(value) +
+      text += "//   " + text::one_line(routine_.values[value].name) + ": " + kernels_.type(value) +
               main_.sizes(value) + "\n";
     return "// Inputs are on one CUDA device, whose current stream is used. They are, in order:\n" +
            text +
@@ -136,7 +136,7 @@ class LinkedEmitter {
 }  // namespace
 
 CudaSource emit_linked(Program program, const EmitOptions& options) {
-  const text::DeviceComplex device;
+  const text::DeviceText device;
   expect_bound("cuda", program);
   check(program, {.linked = true, .graph = options.graph});
   return LinkedEmitter(program, options).source();

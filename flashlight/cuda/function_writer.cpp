@@ -62,7 +62,8 @@ Table<ValueId, StepId> last_uses(const Routine& routine) {
 }
 
 std::set<std::string> words(bool linked, bool is_main) {
-  std::set<std::string> all = {"arena", "error"};
+  // The last three are variables of kernels, whose parameters have the names of values.
+  std::set<std::string> all = {"arena", "error", "point", "lane", "term"};
   all.insert(linked ? "session" : "stream");
   if (!linked && is_main) all.insert("graph");
   if (linked && is_main) all.insert("inputs");
@@ -82,7 +83,7 @@ std::unique_ptr<Functions> write_functions(Program& program, bool linked) {
     all->views.push_back(linked ? Views(function) : Views());
   all->arenas.resize(program.functions.size());
   for (const Routine& function : program.functions)
-    all->file.names.insert(text::identifier(function.name));
+    all->file.names.insert(function_name(function.name));
   Code callees;
   for (const FunctionId number : program.functions.ids()) {
     auto writer = std::make_unique<FunctionWriter>(program, number, linked, all->views[number],
@@ -141,7 +142,7 @@ Code FunctionWriter::definition() {
   if (!linked_) body += text::returned("cudaSuccess");
   Code code = text::blank();
   code += text::code(text::Definition{
-      (linked_ ? "void " : "cudaError_t ") + text::identifier(routine_.name), parameters, body});
+      (linked_ ? "void " : "cudaError_t ") + function_name(routine_.name), parameters, body});
   return code;
 }
 
@@ -220,7 +221,7 @@ Code FunctionWriter::call_of(FunctionId function, Words arguments) {
                           ? "nullptr"
                           : "fl::at<char>(arena, " + std::to_string(kernels_.arena_bytes()) + ")");
   arguments.push_back(linked_ ? "session" : "stream");
-  const std::string name = text::identifier(program_.functions[function].name);
+  const std::string name = function_name(program_.functions[function].name);
   return linked_ ? text::call(name, arguments) : checked(name, arguments);
 }
 
@@ -340,7 +341,7 @@ Code FunctionWriter::aten_call(const RuntimeCall& call, StepId step) {
   const bool is_one = call.results.size() == 1;
   const std::string whole = is_one ? memory(call.results[0])
                                    : kernels_.unused(kernels_.name(call.results.at(0)) + "_all");
-  Code code = text::call(text::Call{.target = (is_one ? "at::Tensor " : "const auto ") + whole,
+  Code code = text::call(text::Call{.target = (is_one ? "at::Tensor " : "auto ") + whole,
                                     .function = text::function_text(call),
                                     .arguments = {arguments.begin(), arguments.end()}});
   for (size_t i = 0; i < call.results.size(); ++i) {
@@ -348,11 +349,13 @@ Code FunctionWriter::aten_call(const RuntimeCall& call, StepId step) {
     if (routine_.values[value].type.numel() == 0) continue;
     if (!is_one)
       code += text::assignment("at::Tensor " + memory(value),
-                               "std::get<" + std::to_string(i) + ">(" + whole + ")");
-    if (is_made_by_libtorch(value))
+                               "std::move(std::get<" + std::to_string(i) + ">(" + whole + "))");
+    if (is_made_by_libtorch(value)) {
       code += pointer(value);
-    else
+    } else {
       code += text::call("fl::store", {memory(value), kernels_.name(value), count(value)});
+      code += text::statement(memory(value) + ".reset();");
+    }
   }
   return code;
 }

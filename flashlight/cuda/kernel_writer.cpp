@@ -26,6 +26,7 @@ namespace {
 constexpr int64_t kLeastTerms = 64, kManyPoints = 1 << 17;
 // Longer ones are a block's.
 constexpr int64_t kBlockTerms = 2048;
+constexpr int64_t kMostThreads = 1024;  // of a block
 
 bool stores_at(const Store& store, AxisId axis) {
   return std::any_of(store.at.begin(), store.at.end(),
@@ -225,18 +226,21 @@ Code KernelWriter::of_several() {
   const std::string none = start.text(neutral(function, dtype)), first = start.text(init);
   code += text::assignment(type + " " + name,
                            none == first ? none : lane + " == 0 ? " + first + " : " + none);
-  const std::string terms = std::to_string(iterations(statement_, reduced));
+  const int64_t terms = iterations(statement_, reduced);
+  // The variable leaves the terms by up to a block.
+  const bool is_wide = terms > INT32_MAX - kMostThreads;
+  const std::string number = is_wide ? "int64_t" : "int";
   const std::set<std::string> outside = taken_;
-  Code round = indices(reduced, "term", false);
+  Code round = indices(reduced, "term", is_wide);
   leaves = this->leaves();
   leaves.accumulators = {{name}};
   round += update(leaves);
   taken_ = outside;
-  code += text::braced(text::For{.type = "int",
+  code += text::braced(text::For{.type = number,
                                  .variable = "term",
-                                 .low = warp ? "lane" : "static_cast<int>(threadIdx.x)",
-                                 .high = terms,
-                                 .step = warp ? "32" : "static_cast<int>(blockDim.x)"},
+                                 .low = warp ? "lane" : "static_cast<" + number + ">(threadIdx.x)",
+                                 .high = std::to_string(terms),
+                                 .step = warp ? "32" : "static_cast<" + number + ">(blockDim.x)"},
                        round);
   const std::string whole = composit::unused_name("whole", taken_);
   const std::string combine =

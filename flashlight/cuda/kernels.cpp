@@ -75,6 +75,16 @@ void check(const Routine& routine, const std::function<std::string(const Step&)>
                                 " elements; expected at most 2147483647");
 }
 
+std::string function_name(std::string_view text) {
+  static const std::set<std::string, std::less<>> kOfCuda = {
+      "clock64", "cospi",   "erfcinv",    "erfcx",  "erfinv", "exp10",    "llabs",
+      "llmin",   "max",     "memcpy",     "memset", "min",    "norm",     "norm3d",
+      "norm4d",  "normcdf", "normcdfinv", "rcbrt",  "rhypot", "rnorm",    "rsqrt",
+      "sinpi",   "strlen",  "umin",       "umax",   "llmax",  "sincospi", "cyl_bessel_i0"};
+  const std::string name = text::identifier(text);
+  return text::is_of_c(name) || kOfCuda.contains(name) ? name + "_program" : name;
+}
+
 Kernels::Kernels(const Routine& routine, std::set<std::string> words, File& file,
                  const std::function<bool(ValueId)>& in_arena)
     : routine_(routine), taken_(std::move(words)), file_(file) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flashlight/loops/program.h"
@@ -32,6 +33,9 @@ struct File {
   text::Code kernels = {};             // and constants
   std::set<std::string> headers = {};  // that calls of LibTorch need
 };
+
+// The name of a function on the host, which is none of C, nor of CUDA's mathematics.
+std::string function_name(std::string_view text);
 
 // The kernels of one function on the host.
 class Kernels {

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #ifndef FLASHLIGHT_CUDA_HOST  // tests compile kernels for the host
@@ -200,6 +201,11 @@ template <class T>
 struct is_complex : std::false_type {};
 template <class T>
 struct is_complex<complex<T>> : std::true_type {};
+// Devices read constants, but call no function of the host.
+template <class T>
+constexpr T kMin = std::numeric_limits<T>::min();
+template <class T>
+constexpr T kMax = std::numeric_limits<T>::max();
 template <class T>
 using NotComplex = std::enable_if_t<!is_complex<T>::value, T>;
 
@@ -207,13 +213,33 @@ template <class T>
 FLASHLIGHT_DEVICE bool isnan(T x) {
   return x != x;
 }
+// Integers wrap. In C++ what leaves a signed type is undefined, and nvcc makes use of that.
 template <class T>
-FLASHLIGHT_DEVICE NotComplex<T> abs(T x) {
-  return x < 0 ? -x : x + 0;  // -0 becomes 0
+using Wrapping = std::conditional_t<std::is_integral<T>::value,
+                                    std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>, T>;
+template <class T>
+FLASHLIGHT_DEVICE T plus(T x, T y) {
+  return static_cast<T>(static_cast<Wrapping<T>>(x) + static_cast<Wrapping<T>>(y));
 }
 template <class T>
-FLASHLIGHT_DEVICE T sign(T x) {
-  return x > 0 ? T(1) : x < 0 ? T(-1) : x == x ? T(0) : x;
+FLASHLIGHT_DEVICE T minus(T x, T y) {
+  return static_cast<T>(static_cast<Wrapping<T>>(x) - static_cast<Wrapping<T>>(y));
+}
+template <class T>
+FLASHLIGHT_DEVICE T times(T x, T y) {
+  return static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(y));
+}
+template <class T>
+FLASHLIGHT_DEVICE T negative(T x) {
+  return static_cast<T>(-static_cast<Wrapping<T>>(x));
+}
+template <class T>
+FLASHLIGHT_DEVICE NotComplex<T> abs(T x) {
+  return x < 0 ? negative(x) : plus(x, T(0));  // -0 becomes 0
+}
+template <class T>
+FLASHLIGHT_DEVICE T sign(T x) {  // of NaN: 0, as torch's
+  return static_cast<T>((T(0) < x) - (x < T(0)));
 }
 template <class T>
 FLASHLIGHT_DEVICE T min(T x, T y) {
@@ -232,11 +258,11 @@ namespace fl {
 // Of bools: or, and.
 template <class T>
 FLASHLIGHT_DEVICE T add(T x, T y) {
-  return static_cast<T>(x + y);
+  return plus(x, y);
 }
 template <class T>
 FLASHLIGHT_DEVICE T mul(T x, T y) {
-  return static_cast<T>(x * y);
+  return times(x, y);
 }
 template <class T>
 FLASHLIGHT_DEVICE T bitwise_not(T x) {
@@ -250,11 +276,11 @@ FLASHLIGHT_DEVICE bool bitwise_not(bool x) {
 // The folds that warps and blocks divide.
 template <class T>
 __device__ T add_of(T x, T y) {
-  return x + y;
+  return plus(x, y);
 }
 template <class T>
 __device__ T mul_of(T x, T y) {
-  return x * y;
+  return times(x, y);
 }
 template <class T>
 __device__ T min_of(T x, T y) {
@@ -281,7 +307,7 @@ FLASHLIGHT_DEVICE int64_t wrapped(int64_t index, int64_t size) {
 template <class T>
 FLASHLIGHT_DEVICE T trunc_divide(T x, T y) {
   expect(y != 0);
-  return y == -1 ? static_cast<T>(-x) : static_cast<T>(x / y);
+  return y == -1 ? negative(x) : static_cast<T>(x / y);
 }
 template <>
 FLASHLIGHT_DEVICE float trunc_divide(float x, float y) {
@@ -314,7 +340,7 @@ FLASHLIGHT_DEVICE T remainder(T x, T y) {
 template <class T>
 FLASHLIGHT_DEVICE T floor_divide(T x, T y) {
   const T quotient = trunc_divide(x, y);
-  return fmod(x, y) != 0 && (x < 0) != (y < 0) ? static_cast<T>(quotient - 1) : quotient;
+  return fmod(x, y) != 0 && (x < 0) != (y < 0) ? minus(quotient, T(1)) : quotient;
 }
 // Python's: the quotient of what fmod leaves is an integer up to rounding.
 template <class T>
@@ -340,14 +366,20 @@ template <class T>
 FLASHLIGHT_DEVICE NotComplex<T> pow(T x, T y) {
   if (y < 0) return x == 1 ? T(1) : x == T(-1) ? (y % 2 == 0 ? T(1) : T(-1)) : T(0);
   T result = 1;
-  for (; y > 0; y /= 2, x = static_cast<T>(x * x))
-    if (y % 2 == 1) result = static_cast<T>(result * x);
+  for (; y > 0; y /= 2, x = times(x, x))
+    if (y % 2 == 1) result = times(result, x);
   return result;
 }
-// A floating point number without its fraction.
+// A floating point number without its fraction. What does not fit, and NaN, becomes the least int32
+// or int64, as on x86, of which narrower types take the low bits: a device would give the nearest
+// number of a narrow type.
 template <class T, class From>
 FLASHLIGHT_DEVICE T truncated(From x) {
-  return static_cast<T>(x);
+  using Wide = std::conditional_t<(sizeof(T) < 4) || std::is_same<T, int32_t>::value, int32_t, int64_t>;
+  constexpr Wide kLeast = kMin<Wide>;
+  constexpr From kLimit = -static_cast<From>(kLeast);
+  const bool fits = x > -kLimit - 1 && x < kLimit;
+  return static_cast<T>(fits ? static_cast<Wide>(x) : kLeast);
 }
 
 }  // namespace fl

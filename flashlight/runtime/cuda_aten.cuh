@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/GradMode.h>
 
 #ifndef FLASHLIGHT_CUDA_HOST
 #include <ATen/cuda/CUDAGraph.h>
@@ -63,18 +64,24 @@ inline at::Tensor in_order(const at::Tensor& x) {
   return x.resolve_conj().resolve_neg().contiguous();
 }
 
-// A tensor over memory of the device.
+// A tensor over memory of the device. LibTorch would ask the driver whose memory it is, which does
+// not know null, of no elements.
 template <class T>
 at::Tensor tensor(const T* memory, at::IntArrayRef sizes) {
-  return at::from_blob(const_cast<T*>(memory), sizes,
-                       at::TensorOptions(scalar_type<T>).device(device()));
+  return at::for_blob(const_cast<T*>(memory), sizes)
+      .options(at::TensorOptions(scalar_type<T>).device(device()))
+      .target_device(device())
+      .make_tensor();
 }
 
 // The same for elements that do not lie in order.
 template <class T>
 at::Tensor view(const T* memory, at::IntArrayRef sizes, at::IntArrayRef strides) {
-  return at::from_blob(const_cast<T*>(memory), sizes, strides,
-                       at::TensorOptions(scalar_type<T>).device(device()));
+  return at::for_blob(const_cast<T*>(memory), sizes)
+      .strides(strides)
+      .options(at::TensorOptions(scalar_type<T>).device(device()))
+      .target_device(device())
+      .make_tensor();
 }
 
 template <class T>
@@ -197,6 +204,9 @@ class Session {
 
   const char* program_;
   DeviceGuard guard_;
+  // Derivatives are programs of their own: values are computed, and written to inputs that LibTorch
+  // would differentiate by.
+  c10::NoGradGuard no_grad_;
   std::vector<at::Tensor> inputs_;
 };
 
@@ -234,15 +244,18 @@ class Graph {
     const void* memory = nullptr;
     at::ScalarType dtype;
     std::vector<int64_t> sizes, strides;
+    bool is_conj, is_neg;  // z and conj(z) share memory
 
     explicit Place(const at::Tensor& tensor)
         : memory(tensor.const_data_ptr()),
           dtype(tensor.scalar_type()),
           sizes(tensor.sizes().vec()),
-          strides(tensor.strides().vec()) {}
+          strides(tensor.strides().vec()),
+          is_conj(tensor.is_conj()),
+          is_neg(tensor.is_neg()) {}
     bool operator==(const Place& other) const {
       return memory == other.memory && dtype == other.dtype && sizes == other.sizes &&
-             strides == other.strides;
+             strides == other.strides && is_conj == other.is_conj && is_neg == other.is_neg;
     }
   };
 

@@ -101,6 +101,22 @@ template <class T>
 FLASHLIGHT_DEVICE T scaled(T x, T y) {
   return y == 0 ? y : x == 0 ? x : x * y;
 }
+// log |x + i y|, also where the size is larger than any number.
+template <class T>
+FLASHLIGHT_DEVICE T log_size(T x, T y) {
+  constexpr T kLog2 = T(0.693147180559945309417);
+  const T size = hypot(x, y);
+  return size <= kMax<T> ? log(size) : log(hypot(x / 2, y / 2)) + kLog2;
+}
+// True where z^2 + 1 is z^2, up to infinity: inverse functions are logarithms of 2 z there.
+template <class C>
+FLASHLIGHT_DEVICE bool is_large(C z) {
+  return hypot(z.re, z.im) > (sizeof(z.re) == 4 ? Part<C>(1e9) : Part<C>(1e17));
+}
+template <class C>
+FLASHLIGHT_DEVICE Part<C> log_of_twice(C z) {
+  return log_size(z.re, z.im) + Part<C>(0.693147180559945309417);
+}
 }  // namespace detail
 
 // ---- functions ----------------------------------------------------------------------------------
@@ -126,7 +142,8 @@ FLASHLIGHT_DEVICE Complex<C> log(C z) {
   const auto size = hypot(z.re, z.im);
   const bool near_1 = size > Part<C>(0.5) && size < 2;  // where a logarithm is 0
   const auto large = max(abs(z.re), abs(z.im)), small = min(abs(z.re), abs(z.im));
-  return {near_1 ? log1p((large - 1) * (large + 1) + small * small) / 2 : log(size),
+  return {near_1 ? log1p((large - 1) * (large + 1) + small * small) / 2
+                 : detail::log_size(z.re, z.im),
           atan2(z.im, z.re)};
 }
 template <class C>
@@ -143,13 +160,18 @@ template <class C>
 FLASHLIGHT_DEVICE Complex<C> exp2(C z) {
   return exp(C(z.re * Part<C>(0.693147180559945309417), z.im * Part<C>(0.693147180559945309417)));
 }
-// No part of a sum of squares cancels.
+// No part of a sum of squares cancels. Large numbers are divided by 16, so that the sum is one.
 template <class C>
 FLASHLIGHT_DEVICE Complex<C> sqrt(C z) {
+  constexpr Part<C> kMost = kMax<Part<C>>;
   if (z.re == 0 && z.im == 0) return {0, z.im};
+  if (abs(z.im) > kMost) return {abs(z.im), z.im};
+  const bool is_large = abs(z.re) > kMost / 4 || abs(z.im) > kMost / 4;
+  const Part<C> scale = is_large ? 4 : 1;
+  if (is_large) z = C(z.re / 16, z.im / 16);
   const Part<C> half = sqrt((abs(z.re) + hypot(z.re, z.im)) / 2);
-  if (z.re >= 0) return {half, z.im / (2 * half)};
-  return {abs(z.im) / (2 * half), copysign(half, z.im)};
+  if (z.re >= 0) return {scale * half, scale * (z.im / (2 * half))};
+  return {scale * (abs(z.im) / (2 * half)), copysign(scale * half, z.im)};
 }
 template <class C>
 FLASHLIGHT_DEVICE Complex<C> rsqrt(C z) {
@@ -170,7 +192,9 @@ FLASHLIGHT_DEVICE Complex<C> tanh(C z) {
   const Part<C> e = exp(-2 * abs(z.re)), sine = sin(z.im), cosine = cos(z.im);
   const Part<C> rest = expm1(-2 * abs(z.re));  // e - 1
   const Part<C> scale = rest * rest + 4 * e * cosine * cosine;
-  return {copysign(-rest * (1 + e) / scale, z.re), 4 * e * sine * cosine / scale};
+  if (e == 0) return {copysign(Part<C>(1), z.re), copysign(Part<C>(0), sine * cosine)};
+  return {z.re == 0 ? z.re : copysign(-rest * (1 + e) / scale, z.re),
+          4 * e * sine * cosine / scale};
 }
 template <class C>
 FLASHLIGHT_DEVICE Complex<C> sin(C z) {
@@ -188,17 +212,24 @@ FLASHLIGHT_DEVICE Complex<C> tan(C z) {
 // The inverse functions by square roots of 1 + z and 1 - z (Kahan 1987).
 template <class C>
 FLASHLIGHT_DEVICE Complex<C> asin(C z) {
+  if (detail::is_large(z))
+    return {copysign(atan2(abs(z.re), abs(z.im)), z.re),
+            copysign(detail::log_of_twice(z), z.im)};
   const C below = sqrt(C(1 - z.re, -z.im)), above = sqrt(C(1 + z.re, z.im));
   return {atan2(z.re, below.re * above.re - below.im * above.im),
           asinh(below.re * above.im - below.im * above.re)};
 }
 template <class C>
 FLASHLIGHT_DEVICE Complex<C> acos(C z) {
+  if (detail::is_large(z))
+    return {atan2(abs(z.im), z.re), -copysign(detail::log_of_twice(z), z.im)};
   const C below = sqrt(C(1 - z.re, -z.im)), above = sqrt(C(1 + z.re, z.im));
   return {2 * atan2(below.re, above.re), asinh(above.re * below.im - above.im * below.re)};
 }
 template <class C>
 FLASHLIGHT_DEVICE Complex<C> acosh(C z) {
+  if (detail::is_large(z))
+    return {detail::log_of_twice(z), copysign(atan2(abs(z.im), z.re), z.im)};
   const C below = sqrt(C(z.re - 1, z.im)), above = sqrt(C(z.re + 1, z.im));
   return {asinh(below.re * above.re + below.im * above.im), 2 * atan2(below.im, above.re)};
 }
@@ -209,6 +240,10 @@ FLASHLIGHT_DEVICE Complex<C> asinh(C z) {
 template <class C>
 FLASHLIGHT_DEVICE Complex<C> atanh(C z) {
   const auto x = z.re, y = z.im;
+  if (detail::is_large(z)) {  // 1 / z and a quarter of a turn
+    const Part<C> size = hypot(x, y), turn = copysign(Part<C>(1.570796326794896619231), y);
+    return {size > kMax<Part<C>> ? copysign(Part<C>(0), x) : x / size / size, isnan(y) ? y : turn};
+  }
   return {log1p(4 * x / ((1 - x) * (1 - x) + y * y)) / 4,
           atan2(2 * y, (1 - x) * (1 + x) - y * y) / 2};
 }

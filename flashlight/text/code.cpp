@@ -1,5 +1,6 @@
 #include "flashlight/text/code.h"
 
+#include "flashlight/text/literal.h"
 #include "flashlight/text/printer.h"
 
 namespace flashlight::text {
@@ -12,7 +13,7 @@ Code& Code::operator+=(const Code& more) {
 Code code(Node::Kind kind) { return {{std::make_shared<const Node>(Node{std::move(kind)})}}; }
 
 Code statement(std::string line) { return code(Line{std::move(line)}); }
-Code comment(const std::string& text) { return code(Comment{text}); }
+Code comment(const std::string& text) { return code(Comment{one_line(text)}); }
 Code directive(const std::string& text) { return code(Directive{text}); }
 Code blank() { return code(Blank{}); }
 Code declaration(const std::string& type, const std::string& name) {

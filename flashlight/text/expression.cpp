@@ -35,6 +35,27 @@ bool is_unsigned(DType dtype) {
          dtype == DType::uint64;
 }
 
+// Narrower ones fit an int.
+bool wraps_by_function(DType dtype) {
+  return is_device_text() && (dtype == DType::int32 || dtype == DType::int64);
+}
+
+// The function of a device that wraps where the operator is undefined; nullptr if there is none.
+const char* wrapping_function(const Expr& x) {
+  switch (x.function()) {
+    case ScalarFunction::add:
+      return "plus";
+    case ScalarFunction::sub:
+      return "minus";
+    case ScalarFunction::mul:
+      return "times";
+    case ScalarFunction::neg:
+      return "negative";
+    default:
+      return nullptr;
+  }
+}
+
 // The value of a real literal that is an integer.
 std::optional<int64_t> whole_number(const Expr& x) {
   constexpr double kMost = 1 << 24;
@@ -244,6 +265,12 @@ Code ExpressionWriter::assign(const Element& element, const Expr& x) {
 
 ExpressionText ExpressionWriter::addend(const Expr& x) { return write(x, kProduct); }
 
+Code ExpressionWriter::add(const std::string& target, const Expr& x) {
+  if (!wraps_by_function(x.dtype())) return assignment(target, expression(x), "+=");
+  return assignment(target,
+                    "fl::plus<" + type_name(x.dtype()) + ">(" + target + ", " + text(x) + ")");
+}
+
 ExpressionText ExpressionWriter::write(const Expr& x, int precedence) {
   const Part* part = parts_.find(x.hash());
   if (part != nullptr && part->named) return part->name.empty() ? "local_name" : part->name;
@@ -371,8 +398,19 @@ ExpressionText ExpressionWriter::division(const Expr& x, int precedence) {
   return precedence > kProduct ? "(" + text + ")" : text;
 }
 
+// True for a number that is too large for an int, unless it is an index, whose text is wide then.
+bool ExpressionWriter::may_wrap(const Expr& x) {
+  return wraps_by_function(x.dtype()) && wrapping_function(x) != nullptr &&
+         !analysis_.affine(x).has_value() && !analysis_.range(x).inside(INT32_MIN, INT32_MAX);
+}
+
 ExpressionText ExpressionWriter::operation(const Expr& x, int precedence) {
   const composit::FunctionInfo& info = composit::info_of(x.function());
+  if (may_wrap(x)) {
+    const ExpressionText first = std::string("fl::") + wrapping_function(x) + "<" +
+                                 type_name(x.dtype()) + ">(" + write(x[0], 0);
+    return info.arity == 1 ? first + ")" : first + ", " + write(x[1], 0) + ")";
+  }
   if (is_unsigned(x[0].dtype()) && info.arity == 2 && composit::is_literal(x[1], 0)) {
     if (x.is(ScalarFunction::lt)) return "false";
     if (x.is(ScalarFunction::ge)) return "true";

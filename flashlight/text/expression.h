@@ -51,6 +51,8 @@ class ExpressionWriter {
   ExpressionText expression(const Expr& x) { return write(x, 0); }
   // As what is added to something.
   ExpressionText addend(const Expr& x);
+  // "target += x;"
+  Code add(const std::string& target, const Expr& x);
   std::string text(const Expr& x) { return expression(x).str(); }
   // An index of an element along an axis of `extent`: checked where loaded elements decide it, and
   // it is not known to be in range.
@@ -79,6 +81,7 @@ class ExpressionWriter {
   ExpressionText write(const Expr& x, int precedence);
   ExpressionText write_part(const Expr& x, int precedence);
   ExpressionText call(const Expr& x, int precedence);
+  bool may_wrap(const Expr& x);
   ExpressionText operation(const Expr& x, int precedence);
   ExpressionText select(const Expr& x, int precedence);
   ExpressionText division(const Expr& x, int precedence);

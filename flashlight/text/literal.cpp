@@ -44,8 +44,9 @@ thread_local bool is_device = false;
 
 }  // namespace
 
-DeviceComplex::DeviceComplex() : before_(is_device) { is_device = true; }
-DeviceComplex::~DeviceComplex() { is_device = before_; }
+DeviceText::DeviceText() : before_(is_device) { is_device = true; }
+DeviceText::~DeviceText() { is_device = before_; }
+bool is_device_text() { return is_device; }
 const char* complex_namespace() { return is_device ? "fl::" : "std::"; }
 
 std::string type_name(DType dtype) {
@@ -97,15 +98,22 @@ std::string literal(const Scalar::Value& value, DType dtype) {
 
 std::string identifier(std::string_view text) {
   static const std::set<std::string, std::less<>> kReserved = {
-      "and",     "asm",       "auto",    "bool",     "break",  "case",    "catch",    "char",
-      "class",   "const",     "default", "delete",   "do",     "double",  "else",     "enum",
-      "export",  "extern",    "false",   "float",    "for",    "friend",  "goto",     "if",
-      "inline",  "int",       "long",    "mutable",  "new",    "not",     "operator", "or",
-      "private", "protected", "public",  "register", "return", "short",   "signed",   "sizeof",
-      "static",  "struct",    "switch",  "template", "this",   "throw",   "true",     "try",
-      "typedef", "typename",  "union",   "unsigned", "using",  "virtual", "void",     "volatile",
-      "while",   "xor",       "fl",      "std",      "main",   "weights", "arena",    "generator",
-      "memory",  "frame",     "sizes"};
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+      "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return",
+      "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
+      "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+      "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
+      "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
+      "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast",
+      "requires", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast",
+      "struct", "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef",
+      "typeid", "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile",
+      "wchar_t", "while", "xor", "xor_eq",
+      // Types that generated text names, and macros of compilers that speak GNU's C++.
+      "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t",
+      "size_t", "linux", "unix",
+      // Names that generated text has for its own.
+      "fl", "std", "main", "weights", "arena", "generator", "memory", "frame", "sizes"};
   std::string name;
   for (size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
@@ -121,9 +129,7 @@ std::string identifier(std::string_view text) {
   return kReserved.contains(name) ? name + "_" : name;
 }
 
-std::string namespace_name(std::string_view text) {
-  // Words that those headers of C and POSIX declare which the shipped headers include; and letters
-  // of their macros, as F_OK.
+bool is_of_c(std::string_view name) {
   static const std::set<std::string, std::less<>> kOfC = {
       "abort",  "abs",      "access",       "acct",        "acos",      "acosh",     "alarm",
       "asin",   "asinh",    "atan",         "atan2",       "atanh",     "atexit",    "basename",
@@ -146,11 +152,24 @@ std::string namespace_name(std::string_view text) {
       "swab",   "symlink",  "sync",         "syscall",     "system",    "tan",       "tanh",
       "tee",    "tgamma",   "time",         "timer",       "times",     "timezone",  "tmpfile",
       "trunc",  "truncate", "umask",        "ungetc",      "unlink",    "utimes",    "wait",
-      "warn",   "write",    "y0",           "y1",          "yn",        "f",         "r",
-      "w",      "x"};
+      "warn",   "write",    "y0",           "y1",          "yn"};
+  return kOfC.contains(name);
+}
+
+std::string namespace_name(std::string_view text) {
   const std::string name = identifier(text);
   if (name.back() == '_') return name + "program";  // a reserved word
-  return kOfC.contains(name) ? name + "_program" : name;
+  const bool is_letter_of_macros =
+      name == "f" || name == "r" || name == "w" || name == "x";  // F_OK
+  return is_of_c(name) || is_letter_of_macros ? name + "_program" : name;
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+    if (c == '\\') c = '/';
+  }
+  return text;
 }
 
 std::string quoted(const std::string& text) {

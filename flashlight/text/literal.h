@@ -13,18 +13,20 @@
 
 namespace flashlight::text {
 
-// While one lives, complex numbers in text that this thread writes are those of
-// flashlight_cuda.cuh, "fl::complex<float>": device code has no std::complex.
-class DeviceComplex {
+// While one lives, text that this thread writes is for a device, with flashlight_cuda.cuh. Complex
+// numbers are "fl::complex<float>": device code has no std::complex. Integers are added by
+// functions that wrap: nvcc has no -fwrapv, and makes use of it.
+class DeviceText {
  public:
-  DeviceComplex();
-  ~DeviceComplex();
-  DeviceComplex(const DeviceComplex&) = delete;
-  DeviceComplex& operator=(const DeviceComplex&) = delete;
+  DeviceText();
+  ~DeviceText();
+  DeviceText(const DeviceText&) = delete;
+  DeviceText& operator=(const DeviceText&) = delete;
 
  private:
   bool before_;
 };
+bool is_device_text();
 // The namespace of complex numbers and of their functions: "std::".
 const char* complex_namespace();
 
@@ -42,10 +44,15 @@ std::string literal(const composit::Scalar::Value& value, composit::DType dtype)
 // Makes an identifier of `text`: replaces characters that it may not have by '_', and CamelCase by
 // snake_case. Never empty, and no keyword.
 std::string identifier(std::string_view text);
+// True for words that the headers of C declare which shipped headers include.
+bool is_of_c(std::string_view name);
 // The same for a global namespace, whose name must not be that of a function of C: "exp" becomes
 // "exp_program".
 std::string namespace_name(std::string_view text);
 
+// `text` on one line that a comment may hold: without control characters, and without backslashes,
+// which would draw in the next line.
+std::string one_line(std::string text);
 // `text` as a string literal of C and C++.
 std::string quoted(const std::string& text);
 

@@ -194,7 +194,7 @@ Code added(const std::string& element, ExpressionWriter& text, const Expr& value
   if (composit::item_size(dtype) < 4)
     return assignment(element, "static_cast<" + type_name(dtype) + ">(" + element + " + " +
                                    text.addend(value) + ")");
-  return assignment(element, text.expression(value), "+=");
+  return text.add(element, value);
 }
 
 Code NestWriter::store(ExpressionWriter& text, const Store& one, bool declare) {
@@ -389,7 +389,7 @@ Code NestWriter::update() {
     text.plan(statement_.body);
     guarded_update_ = text.has_guarded_reads();
     Code code = text.locals(statement_.body[0]);
-    code += assignment(leaves_.accumulators[0].str(), text.expression(statement_.body[0]), "+=");
+    code += text.add(leaves_.accumulators[0].str(), statement_.body[0]);
     return code;
   }
   leaves_.left = leaves_.accumulators;

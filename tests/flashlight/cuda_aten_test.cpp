@@ -105,7 +105,7 @@ class LinkedProgram {
          "#include \"host_cuda.h\"\n" + cuda::test::watched(source.text) +
              "\nextern \"C\" void entry(const std::vector<at::Tensor>& inputs, "
              "std::vector<at::Tensor>& results) {\n  results = program(inputs);\n}\n"});
-    std::vector<std::string> flags = {"-std=c++20", "-O1", "-fwrapv"};
+    std::vector<std::string> flags = {"-std=c++20", "-O1"};
     for (const char* folder : {FLASHLIGHT_TORCH_INCLUDES})
       flags.push_back("-I" + std::string(folder));
     return toolchain::Library::load(sources, {.flags = flags});
@@ -217,6 +217,23 @@ TEST(CudaTraining, StepsAreLibTorchs) {
     for (size_t k = 0; k < kCount; ++k)
       EXPECT_LT(difference({arguments[k]}, {trained[k].detach()}), 1e-12) << "parameter " << k;
   }
+}
+
+// The program writes an input that LibTorch would differentiate by; tensors may have no elements.
+TEST(CudaTraining, WritesParameters) {
+  const auto step = [](const Tensors& arguments) {
+    const at::NoGradGuard without_gradients;
+    arguments[0].add_(at::mm(arguments[1], arguments[2]), -0.5);
+    return arguments[0].sum();
+  };
+  const auto captured = trace(step, Tensors{at::zeros({2, 2}), at::ones({2, 0}), at::ones({0, 2})});
+  const LinkedProgram program(captured.graph());
+  const at::Tensor weight = at::eye(2).requires_grad_();
+  Tensors arguments = {weight, at::ones({2, 0}), at::ones({0, 2})};
+  const Tensors results = program(tensors_of(captured, captured.graph(), arguments));
+  EXPECT_TRUE(at::equal(weight, at::eye(2)));
+  EXPECT_EQ(results.at(0).item<float>(), 2);
+  EXPECT_FALSE(results.at(0).requires_grad());
 }
 
 INSTANTIATE_TEST_SUITE_P(Small, CudaModels, testing::ValuesIn(zoo::small_models()),

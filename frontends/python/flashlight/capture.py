@@ -270,9 +270,10 @@ class Capture:
         self._expect_reads_compared()
         return Gradient(self._native.grad(loss, list(wrt)), self._arguments, self.name)
 
-    def source(self, backend: str = "cpp") -> str:
-        """The C++ that `compile` would compile."""
-        return _flashlight.source_of(self.graph, _identifier(self.name), backend)
+    def source(self, backend: str = "cpp", **options: Any) -> str:
+        """The C++ that `compile` would compile, which takes the same options: `link="aten"` of "cuda"."""
+        options.setdefault("name", _identifier(self.name))
+        return _flashlight.source_of(self.graph, backend, options)
 
     def compile(self, backend: str = "cpp", **options: Any) -> "Compiled":
         """Compiled code, as a module: "cpp" is C++ to be read, "mosaic" is fast.
@@ -419,8 +420,10 @@ class Gradient:
         """As `Capture.export`: a program that gives the loss, and the gradients."""
         export(self._native, file, options)
 
-    def source(self, backend: str = "cpp") -> str:
-        return _flashlight.source_of(self.graph, _identifier(self.name) + "_gradient", backend)
+    def source(self, backend: str = "cpp", **options: Any) -> str:
+        """As `Capture.source`."""
+        options.setdefault("name", _identifier(self.name) + "_gradient")
+        return _flashlight.source_of(self.graph, backend, options)
 
     def compile(self, backend: str = "cpp", **options: Any) -> "CompiledGradient":
         """Loss and gradients as one function of compiled C++."""

@@ -140,7 +140,7 @@ std::string differences(const std::vector<Case>& cases, double times, std::vecto
   }
   sources.units.push_back({"kernels.cpp", text});
   const toolchain::Library library =
-      toolchain::Library::load(sources, {.flags = {"-std=c++17", "-O0", "-fwrapv"}});
+      toolchain::Library::load(sources, {.flags = {"-std=c++17", "-O0", kUndefined}});
   const Watch watch(library);
   std::string found;
   std::vector<Sectors> seen(cases.size());

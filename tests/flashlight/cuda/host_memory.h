@@ -1,5 +1,6 @@
 // Watches what kernels on the host do to memory: bounds, races, reads of shared memory that nobody
-// wrote, and how far the addresses of a warp lie apart. Included by host_cuda.h.
+// wrote, and how far the addresses of a warp lie apart; and undefined arithmetic. Included by
+// host_cuda.h.
 //
 // Kernels are watched whose parameters are Pointers instead of plain ones; shared memory always is.
 #pragma once
@@ -109,6 +110,17 @@ class Memory {
     if (index >= 0 && static_cast<size_t>(index) < count) return;
     report("thread " + std::to_string(thread()) + " leaves its shared memory");
     throw Trap();
+  }
+
+  // Arithmetic that C++ leaves undefined, and nvcc makes use of.
+  void report_undefined(const char* what, const void* place) {
+    struct Place {
+      const char* file;
+      uint32_t line, column;
+    };
+    report(std::string(what) + " in line " +
+           std::to_string(static_cast<const Place*>(place)->line) + " of " +
+           static_cast<const Place*>(place)->file);
   }
 
   // The first thing that was wrong; empty: nothing.
@@ -223,6 +235,22 @@ class Shared {
 };
 
 }  // namespace host_cuda
+
+// What g++'s -fsanitize=signed-integer-overflow,float-cast-overflow calls.
+#define HOST_CUDA_UNDEFINED(name, what)                                      \
+  extern "C" void __ubsan_handle_##name(void* place, uintptr_t, uintptr_t) { \
+    host_cuda::Memory::instance().report_undefined(what, place);             \
+  }
+HOST_CUDA_UNDEFINED(add_overflow, "a sum overflows")
+HOST_CUDA_UNDEFINED(sub_overflow, "a difference overflows")
+HOST_CUDA_UNDEFINED(mul_overflow, "a product overflows")
+HOST_CUDA_UNDEFINED(divrem_overflow, "a quotient overflows")
+extern "C" void __ubsan_handle_negate_overflow(void* place, uintptr_t) {
+  host_cuda::Memory::instance().report_undefined("a negated number overflows", place);
+}
+extern "C" void __ubsan_handle_float_cast_overflow(void* place, uintptr_t) {
+  host_cuda::Memory::instance().report_undefined("a float does not fit an integer", place);
+}
 
 extern "C" void host_cuda_allow(const void* begin, size_t bytes) {
   host_cuda::Memory::instance().allow(begin, bytes);

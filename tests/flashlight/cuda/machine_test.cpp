@@ -32,6 +32,13 @@ __global__ void shared_race(float* __restrict__ y) {
 }
 __global__ void bounds(float* __restrict__ y) { y[threadIdx.x * 33] = 0.0f; }
 __global__ void race(float* __restrict__ y) { y[threadIdx.x / 2] = 0.0f; }
+__global__ void overflow(float* __restrict__ y) {
+  const int least = static_cast<int>(-y[threadIdx.x]) - 2147483647 - 1;
+  y[threadIdx.x] = static_cast<float>(-least);
+}
+__global__ void negative_byte(float* __restrict__ y) {
+  y[threadIdx.x] = static_cast<uint8_t>(y[threadIdx.x] - 1.0f);
+}
 __global__ void reversed(float* __restrict__ y) {
   FLASHLIGHT_SHARED(float, parts, 256);
   parts[threadIdx.x] = y[threadIdx.x];
@@ -45,7 +52,7 @@ __global__ void one_for_all(const float* __restrict__ x, float* __restrict__ y) 
 #define ENTRY(name) \
   extern "C" int name##_entry(float* y) { return fl::launch(name, fl::blocks(1), nullptr, y); }
 ENTRY(shared_bounds) ENTRY(shared_unwritten) ENTRY(shared_race) ENTRY(bounds) ENTRY(race)
-ENTRY(reversed) ENTRY(spread)
+ENTRY(overflow) ENTRY(negative_byte) ENTRY(reversed) ENTRY(spread)
 extern "C" int one_for_all_entry(float* y) {
   return fl::launch(one_for_all, fl::blocks(1), nullptr, y + 1024, y);
 }
@@ -61,7 +68,7 @@ class CudaMachine : public testing::Test {
         sources.headers.push_back({name, text});
       sources.units.push_back(
           {"kernels.cpp", "#include \"host_cuda.h\"\n" + test::watched(kKernels)});
-      return toolchain::Library::load(sources, {.flags = {"-std=c++17", "-O0"}});
+      return toolchain::Library::load(sources, {.flags = {"-std=c++17", "-O0", test::kUndefined}});
     }();
     return loaded;
   }
@@ -84,6 +91,11 @@ TEST_F(CudaMachine, SeesMistakes) {
   EXPECT_TRUE(fault_of("shared_race").ends_with("race for an element of shared memory"));
   EXPECT_TRUE(fault_of("bounds").ends_with("leaves its memory"));
   EXPECT_TRUE(fault_of("race").ends_with("race for an element"));
+}
+
+TEST_F(CudaMachine, SeesUndefinedArithmetic) {
+  EXPECT_TRUE(fault_of("overflow").starts_with("a negated number overflows in line "));
+  EXPECT_TRUE(fault_of("negative_byte").starts_with("a float does not fit an integer in line "));
 }
 
 TEST_F(CudaMachine, LetsBarriersOrderAccesses) {

@@ -4,6 +4,7 @@
 
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
+#include "composit/ops/native.h"
 #include "composit/ops/operations.h"
 #include "tests/flashlight/cuda/compare.h"
 #include "tests/user_error.h"
@@ -123,6 +124,44 @@ TEST(CudaText, ParametersHaveNamesOfTheirOwn) {
   EXPECT_THAT(header, HasSubstr("const uint16_t* x_bits_2, const float* x_bits, const float* "
                                 "graph_2, float* add_2, "));
   EXPECT_THAT(header, HasSubstr("cudaGraphExec_t* graph)"));
+}
+
+// Functions of C and of CUDA have C linkage, too.
+TEST(CudaText, NamesAreNoneOfC) {
+  const LazyTensor x = x_of({2});
+  const auto text = [&](const char* name) {
+    return source_of(Graph({.inputs = {x}, .outputs = {composit::exp(x)}}),
+                     {.name = name, .outline = false})
+        .text;
+  };
+  EXPECT_THAT(text("exp"), HasSubstr("cudaError_t exp_program(const float* x, float* exp,"));
+  EXPECT_THAT(text("rsqrt"), HasSubstr("cudaError_t rsqrt_program("));
+  EXPECT_THAT(text("exponential"), HasSubstr("cudaError_t exponential("));
+  EXPECT_THAT(text("linux"), HasSubstr("cudaError_t linux_("));
+  EXPECT_THAT(text("co_await"), HasSubstr("cudaError_t co_await_("));
+}
+
+// The variable of the loop goes beyond the last term by a block.
+TEST(CudaText, ManyTermsAreCountedByWideNumbers) {
+  const LazyTensor most = x_of({(1 << 24) - 1, 128}), fewer = x_of({(1 << 24) - 9, 128});
+  const std::string text = text_of(most, sum(most));
+  EXPECT_THAT(text, HasSubstr("for (int64_t term = static_cast<int64_t>(threadIdx.x); "));
+  EXPECT_THAT(text, HasSubstr("term < 2147483520; term += static_cast<int64_t>(blockDim.x))"));
+  EXPECT_THAT(text, HasSubstr("const int i = static_cast<int>(term / 128);"));
+  EXPECT_THAT(text_of(fewer, sum(fewer)), HasSubstr("for (int term = "));
+}
+
+// LibTorch has products of integers on the CPU alone; what it gives is freed where nothing reads
+// it.
+TEST(CudaText, LibTorchMultipliesNoIntegers) {
+  const LazyTensor x = x_of({3, 3}, DType::int64), y = x_of({3, 3}, DType::float64);
+  EXPECT_THAT(linked_text({x}, {apply_one("aten::mm", {x, x})}), Not(HasSubstr("at::mm")));
+  EXPECT_THAT(linked_text({y}, {apply_one("aten::mm", {y, y})}), HasSubstr("at::mm"));
+  const LazyTensors sorted = apply("aten::sort", {y, int64_t{0}, false});
+  const std::string text = linked_text({y}, {exp(sorted[0])});
+  EXPECT_THAT(text, HasSubstr("  auto sort_values_all = at::sort("));
+  EXPECT_THAT(text, HasSubstr("= std::move(std::get<0>(sort_values_all));"));
+  EXPECT_THAT(text, HasSubstr("sort_values_memory.reset();"));
 }
 
 // The host would wait for the number that decides.

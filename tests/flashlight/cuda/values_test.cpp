@@ -62,6 +62,23 @@ TEST(CudaValues, Reductions) {
   EXPECT_EQ(test::differences(cases, 16), "");  // thousands of terms in another order
 }
 
+// Words of C++, and of kernels, are names of inputs.
+TEST(CudaValues, NamesOfInputs) {
+  LazyTensors inputs;
+  std::vector<Array> values;
+  for (const char* name : {"point", "lane", "term", "part", "namespace", "nullptr", "int64_t",
+                           "constexpr", "exp", "size_t", "i"}) {
+    inputs.push_back(input(name, tensor_type(DType::float32, {2, 100})));
+    values.push_back(array_of(inputs[0].type(), std::vector<double>(200, 0.5)));
+  }
+  LazyTensor product = inputs[0];
+  for (size_t i = 1; i < inputs.size(); ++i) product = product + inputs[i] * inputs[0];
+  const std::vector<Case> cases = {
+      {"elements", Graph({.inputs = inputs, .outputs = {product}}), values},
+      {"sum", Graph({.inputs = inputs, .outputs = {sum(product, {1})}}), values}};
+  EXPECT_EQ(test::differences(cases), "");
+}
+
 // A function of numbers with branches over the elements of a vector: the branch that each takes,
 // within one kernel, and its derivative.
 TEST(CudaValues, MappedBranches) {
@@ -125,6 +142,38 @@ TEST(CudaValues, ComplexNumbers) {
       add("parts", apply_one("aten::real", {z}) - 2 * apply_one("aten::imag", {z}));
     }
   EXPECT_EQ(test::differences(cases, 16), "");
+}
+
+// Functions of complex numbers where squares, sizes and the numbers themselves are too large, part
+// by part: those of C.
+TEST(CudaValues, LargeComplexNumbers) {
+  std::vector<Case> cases;
+  for (const DType dtype : {DType::complex64, DType::complex128}) {
+    const bool is_single = dtype == DType::complex64;
+    const double most = is_single ? 3e38 : 1.7e308, infinity = INFINITY;
+    std::vector<std::complex<double>> values;
+    for (const double size : {most, most / 2, is_single ? 2e19 : 2e160, is_single ? 2e9 : 3e17})
+      for (const double other : {0.0, 1.5, -size, size / 3})
+        for (const std::complex<double> z : {std::complex<double>{size, other}, {other, size}})
+          for (const std::complex<double> one : {z, -z}) values.push_back(one);
+    for (const double other : {0.0, -0.0, 2.5, infinity, -infinity})
+      for (const double size : {infinity, -infinity}) {
+        values.emplace_back(size, other);
+        values.emplace_back(other, size);
+      }
+    const LazyTensor z = input("z", tensor_type(dtype, {static_cast<int64_t>(values.size())}));
+    const Array array = array_of(z.type(), values);
+    for (const std::string name :
+         {"sqrt", "log", "log1p", "asin", "acos", "atan", "asinh", "acosh", "atanh", "tanh"}) {
+      const LazyTensor result = apply_one("aten::" + name, {z});
+      cases.push_back({name + " of " + std::string(composit::name(dtype)),
+                       Graph({.inputs = {z},
+                              .outputs = {apply_one("aten::real", {result}),
+                                          apply_one("aten::imag", {result})}}),
+                       {array}});
+    }
+  }
+  EXPECT_EQ(test::differences(cases), "");
 }
 
 // Neighbouring threads read and write neighbouring elements: as few sectors as hold them. A

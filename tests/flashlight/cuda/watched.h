@@ -29,6 +29,9 @@ inline std::vector<std::pair<std::string, std::string>> machine_headers() {
           {"host_memory.h", read_file(folder + "/host_memory.h")}};
 }
 
+// A flag by which the machine reports arithmetic that C++ leaves undefined.
+constexpr const char* kUndefined = "-fsanitize=signed-integer-overflow,float-cast-overflow";
+
 // The kernels with parameters that are watched.
 inline std::string watched(const std::string& text) {
   static const std::regex pointer(R"((const )?([\w:<>]+)\* __restrict__ (\w+))");

@@ -68,6 +68,11 @@ TEST(Printer, long_values_stand_below) {
                  "sum +=\n    " + std::string(93, 'x') + ";\n");
 }
 
+// A name of a module may have any characters.
+TEST(Printer, comments_stay_comments) {
+  expect_printed(comment("layer\n#error\r\\"), "// layer #error /\n");
+}
+
 TEST(Printer, sums_are_cut_behind_a_sign) {
   const std::string a(50, 'a'), b(45, 'b'), c(25, 'c');
   const auto binary = ExpressionText::binary;

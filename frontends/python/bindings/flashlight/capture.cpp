@@ -89,10 +89,16 @@ std::pair<Tensors, std::optional<std::string>> call(const CaptureBase& capture,
   return {std::move(results.tensors), std::move(structure)};
 }
 
-std::string source_of(const composit::Graph& graph, const std::string& name,
-                      const std::string& backend) {
-  return backend_named(backend).source(graph,
-                                       {.name = name, .may_prepare = true, .may_update = true});
+std::string source_of(const composit::Graph& graph, const std::string& backend,
+                      const py::dict& options) {
+  const CompileSettings settings = compile_settings(backend, options);
+  return unlocked([&] {
+    return backend_named(backend).source(graph, {.name = settings.name,
+                                                 .flags = settings.flags,
+                                                 .options = settings.backend.options,
+                                                 .may_prepare = true,
+                                                 .may_update = true});
+  });
 }
 
 void add_reports(py::module_& module) {
@@ -254,7 +260,7 @@ void add_capture(py::module_& module) {
         return unlocked([&] { return c.check_grad(arguments, loss, wrt); });
       });
   module.def("looks_taken", &looks_taken);
-  module.def("source_of", &source_of, py::call_guard<py::gil_scoped_release>());
+  module.def("source_of", &source_of);
 }
 
 }  // namespace flashlight::python
