@@ -271,7 +271,7 @@ class Capture:
         return Gradient(self._native.grad(loss, list(wrt)), self._arguments, self.name)
 
     def source(self, backend: str = "cpp", **options: Any) -> str:
-        """The C++ that `compile` would compile, which takes the same options: `link="aten"` of "cuda"."""
+        """The C++ that `compile` would compile, which takes the same options: `link_aten=True` of "cuda"."""
         options.setdefault("name", _identifier(self.name))
         return _flashlight.source_of(self.graph, backend, options)
 
