@@ -231,6 +231,18 @@ std::vector<Case> objective_cases() {
   return cases;
 }
 
+// nvcc warns of what is named and not used: an index that counts from the end is one call.
+TEST(CudaValues, WrappedIndicesAreOneCall) {
+  const std::string text =
+      source_of(
+          objectives::bundle_adjustment_problem({.cameras = 3, .points = 20, .observations = 50})
+              .objective,
+          {.name = "f", .outline = false})
+          .text;
+  EXPECT_NE(text.find("fl::wrapped(observed_points["), std::string::npos) << text;
+  EXPECT_EQ(text.find("bool condition = observed_"), std::string::npos) << text;
+}
+
 TEST(CudaValues, Objectives) {
   const std::vector<Case> cases = objective_cases();
   std::vector<test::Sectors> sectors;
