@@ -74,6 +74,19 @@ bool may_count_from_end(const Expr& index) {
          index[1].is(ScalarFunction::add) && index[1][0].same(x) && is_literal(index[1][1]);
 }
 
+// True for + - * of axes and literals, or of what other functions make of these: ints in C++, as
+// axes are.
+bool is_of_axes(const Expr& x) {
+  if (!x.is(ScalarFunction::add) && !x.is(ScalarFunction::sub) && !x.is(ScalarFunction::mul) &&
+      !x.is(ScalarFunction::neg))
+    return false;
+  const std::vector<Expr> parts = composit::parts_of({x});
+  return std::all_of(parts.begin(), parts.end(), [](const Expr& part) {
+    return part.kind() == ExprKind::call || part.kind() == ExprKind::axis ||
+           part.kind() == ExprKind::literal;
+  });
+}
+
 // True for axes and literals that + - * combine: such an index is an int if its axes are.
 bool is_plain_index(const Expr& x) {
   const std::vector<Expr> parts = composit::parts_of({x});
@@ -141,7 +154,7 @@ void ExpressionWriter::plan(const std::vector<Expr>& all) {
     parts_.insert(order_[i].hash(), {});
     if (order_[i].dtype() != DType::int64) continue;
     wide_ |= !analysis_.range(order_[i]).inside(INT32_MIN, INT32_MAX) &&
-             analysis_.affine(order_[i]).has_value();
+             (analysis_.affine(order_[i]).has_value() || is_of_axes(order_[i]));
   }
   for (const Expr& root : roots) ++parts_.find(root.hash())->uses;
   for (const Expr& part : order_)

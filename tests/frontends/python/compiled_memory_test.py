@@ -135,5 +135,30 @@ class PowerTest(unittest.TestCase):
             self.assertTrue(torch.equal(received, zero**exponent), exponent)
 
 
+class LargeIntegersTest(unittest.TestCase):
+    """Indices are ints where they fit. What a program makes of them is int64."""
+
+    def test_products_of_indices(self):
+        i, square = torch.arange, torch.arange(70000) * torch.arange(70000)
+        programs = {
+            "square": lambda x: i(70000) ** 2 + x,
+            "of quotients": lambda x: (i(140000) // 2) * (i(140000) // 2) + x,
+            "remainder": lambda x: i(70000) * i(70000) % 1000 + x,
+            "difference": lambda x: (i(70000) - 35000) * i(70000) * 4 + x,
+            "sum": lambda x: (i(70000) * i(70000)).sum() + x,
+            "where": lambda x: torch.where(i(70000) > 5, i(70000) * i(70000), x),
+            "float": lambda x: (i(70000) * i(70000)).double() + x,
+            "of bytes": lambda x: i(70000) * i(70000) * x.to(torch.uint8),
+        }  # fmt: skip
+        x = torch.tensor([3])
+        self.assertGreater(int(square.max()), 2**32)
+        for name, program in programs.items():
+            for backend in ("cpp", "mosaic"):
+                with self.subTest(program=name, backend=backend):
+                    captured = flashlight.trace(program, x)
+                    received = captured.compile(backend, flags=["-O1"])(x)
+                    self.assertTrue(torch.equal(received, program(x)))
+
+
 if __name__ == "__main__":
     unittest.main()
