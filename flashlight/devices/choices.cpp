@@ -61,10 +61,7 @@ class Parser {
 
   void describe_device(const std::string& name, const std::string& text) {
     const auto has_name = [&](const DeviceChoice& device) { return device.name == name; };
-    const auto is_backend = [&](const composit::Backend* one) { return one->name() == name; };
-    const auto all = backends();
-    if (std::any_of(choices_.devices.begin(), choices_.devices.end(), has_name) ||
-        std::any_of(all.begin(), all.end(), is_backend))
+    if (std::any_of(choices_.devices.begin(), choices_.devices.end(), has_name))
       refuse("expected a name that no other device has, received '" + name + "'");
     std::set<std::string> given;
     const std::vector<std::string> parts = names_between_commas(text);

@@ -193,7 +193,11 @@ bool Interpreter::run_number_operator(Node* node, const Values& inputs) {
           bits ? "aten::bitwise_" + op->op + ".Tensor" : "aten::logical_" + op->op);
   } else if (op->kind == Kind::power) {
     const DType dtype = dtype_of(node->output()->type()).value_or(common);
-    const auto x = operands(dtype);
+    auto x = operands(dtype);
+    // A power of numbers is C's. Of a tensor, by a number, it is torch's, of products and roots.
+    if (composit::is_floating_point(dtype) && !x[1].is_tensor())
+      x[1] = composit::constant(composit::array_of(
+          composit::tensor_type(dtype, {}), std::vector<double>{inputs[1].toScalar().toDouble()}));
     set_number(node,
                composit::apply_one(
                    x[1].is_tensor() ? "aten::pow.Tensor_Tensor" : "aten::pow.Tensor_Scalar", x));

@@ -57,8 +57,6 @@ TEST(Choices, OfDevicesAreRefusedWithTheirLine) {
   EXPECT_THAT(
       refused("device a: cpp\ndevice a: mosaic"),
       Optional(HasSubstr("line 2: expected a name that no other device has, received 'a'")));
-  EXPECT_THAT(refused("device mosaic: cpp"),
-              Optional(HasSubstr("expected a name that no other device has, received 'mosaic'")));
   EXPECT_THAT(refused("device a: mosaic, threads 1, threads 2"),
               Optional(HasSubstr("line 1: 'threads' is given twice")));
   EXPECT_THAT(refused("device a: mosaic, threads"),
