@@ -1,6 +1,7 @@
 #include "composit/ops/control_flow.h"
 
 #include "composit/ir/print.h"
+#include "composit/ops/functions.h"
 #include "composit/ops/operations.h"
 #include "composit/ops/tracing.h"
 
