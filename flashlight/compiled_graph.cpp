@@ -94,30 +94,6 @@ at::Tensor zeros_of(const composit::Type& type) {
   return at::zeros(type.sizes, tracer::to_c10(type.dtype));
 }
 
-// By tensor: true if another one overlaps with its memory.
-std::vector<bool> overlapping(const std::vector<at::Tensor>& tensors) {
-  struct Memory {
-    const std::byte *begin, *end;
-    size_t number;
-  };
-  std::vector<Memory> memory;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].defined() || tensors[i].nbytes() == 0) continue;
-    const auto* begin = static_cast<const std::byte*>(tensors[i].const_data_ptr());
-    memory.push_back({begin, begin + tensors[i].nbytes(), i});
-  }
-  std::sort(memory.begin(), memory.end(),
-            [](const Memory& a, const Memory& b) { return std::less<>()(a.begin, b.begin); });
-  std::vector<bool> overlap(tensors.size());
-  const std::byte* end = nullptr;  // of all before
-  for (size_t i = 0; i < memory.size(); ++i) {
-    const bool into_next = i + 1 < memory.size() && memory[i + 1].begin < memory[i].end;
-    overlap[memory[i].number] = into_next || (i > 0 && memory[i].begin < end);
-    if (i == 0 || end < memory[i].end) end = memory[i].end;
-  }
-  return overlap;
-}
-
 Graph vjp_graph(const Graph& graph, const std::vector<bool>& wanted) {
   Graph::Parts parts;
   parts.inputs = graph.inputs();
@@ -233,7 +209,8 @@ void CompiledGraph::pack(const std::vector<at::Tensor>& inputs) const {
 // ---- calls --------------------------------------------------------------------------------------
 
 // Returns outputs, then the new values of mutated inputs. With `updates` these are written to the
-// inputs themselves if the code allows it, and if they are row-major and overlap with no other.
+// inputs themselves if the code allows it, and if they are row-major and share memory with no
+// other; `call` has refused others that overlap.
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs,
                                            const Start& start, bool updates,
                                            Profile* profile) const {
@@ -260,11 +237,10 @@ std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs
     else
       results.emplace_back();
   }
-  const std::vector<bool> overlap = updates ? overlapping(row_major) : std::vector<bool>();
   for (size_t i = 0; i < state_->targets.size(); ++i) {
     const size_t target = state_->targets[i];
     const at::Tensor& input = inputs[target];
-    const bool in_place = updates && input.defined() && !overlap[target] &&
+    const bool in_place = updates && input.defined() && !state_->memory.is_shared(target) &&
                           input.is_same(row_major[target]) && !input.is_inference() &&
                           state_->code.code().may_update(to.size());
     add(in_place ? input : empty_of(types[outputs + i]));

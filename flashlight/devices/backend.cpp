@@ -32,21 +32,14 @@ CompileOptions options_of_part(const Plan& plan, size_t number, const CompileOpt
   return options;
 }
 
-// The names of backends that can run a node here.
-std::string names_with_code(const composit::Node& node) {
-  std::string names;
-  for (const Backend* backend : backends())
-    if (backend->name() != "devices" && backend->compiles() && can_run(*backend, node))
-      names += (names.empty() ? "" : ", ") + backend->name();
-  return names.empty() ? "no backend" : names;
-}
-
 // For a part that its device refused: who has code for the operations that this one has none for.
 std::string advice(const Part& part, const Backend& backend) {
   std::set<std::string> lines;
   for (const composit::NodePtr& node : part.graph.nodes())
     if (is_computed(*node) && !can_run(backend, *node))
-      lines.insert("\n  " + node->op().str() + ": " + names_with_code(*node) + " could run it");
+      lines.insert("\n  " + node->op().str() + ": " +
+                   names_of_runners([&](const Backend& other) { return can_run(other, *node); }) +
+                   " could run it");
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;

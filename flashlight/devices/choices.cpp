@@ -138,14 +138,19 @@ DeviceChoice device_named(const std::string& name, const Choices& choices,
                   name + "'");
 }
 
-void expect_compiles(const DeviceChoice& device) {
-  if (backend_named(device.backend.name).compiles()) return;
+std::string names_of_runners(const std::function<bool(const composit::Backend&)>& fits) {
   std::string names;
   for (const composit::Backend* backend : backends())
-    if (backend->name() != "devices" && backend->compiles())
+    if (backend->name() != "devices" && backend->compiles() && fits(*backend))
       names += (names.empty() ? "" : ", ") + backend->name();
-  throw UserError("[devices] expected a device of a backend that runs code, one of " + names +
-                  ", received '" + device.name + "': " + device.backend.name +
+  return names.empty() ? "no backend" : names;
+}
+
+void expect_compiles(const DeviceChoice& device) {
+  if (backend_named(device.backend.name).compiles()) return;
+  throw UserError("[devices] expected a device of a backend that runs code, one of " +
+                  names_of_runners([](const composit::Backend&) { return true; }) + ", received '" +
+                  device.name + "': " + device.backend.name +
                   " writes text alone; `flashlight emit --backend devices` prints it");
 }
 

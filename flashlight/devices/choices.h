@@ -11,10 +11,12 @@
 // line those of the modules that it is in.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "composit/op/backend.h"
 #include "composit/op/options.h"
 
 namespace flashlight::devices {
@@ -46,6 +48,8 @@ Choices parse_choices(std::string_view text);
 // The device of this name: one that the text describes, or a backend. UserError that lists all.
 DeviceChoice device_named(const std::string& name, const Choices& choices,
                           const std::string& where);
+// The backends that run code and meet a condition: "cpp, mosaic"; "no backend" where none does.
+std::string names_of_runners(const std::function<bool(const composit::Backend&)>& fits);
 // UserError with those that are for a device of a backend that writes text alone.
 void expect_compiles(const DeviceChoice& device);
 // "mosaic", "threads 1" of "mosaic, threads 1".

@@ -122,7 +122,8 @@ class Placer {
 
   Placement finish(const Graph& graph, bool lenient) {
     for (size_t i = 0; i < used_.size() && !lenient; ++i) {
-      if (used_[i] || choices_.lines[i].what == "*") continue;
+      const bool is_proposed = choices_.lines[i].number == 0;
+      if (used_[i] || is_proposed || choices_.lines[i].what == "*") continue;
       expect_named(graph, choices_.lines[i]);
       placement_.unused.push_back(choices_.lines[i]);
     }
