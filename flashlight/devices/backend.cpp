@@ -4,11 +4,11 @@
 #include <set>
 
 #include "composit/ir/error.h"
-#include "composit/ops/draws.h"
 #include "composit/ops/operations.h"
 #include "flashlight/backends/devices.h"
 #include "flashlight/backends/registry.h"
 #include "flashlight/devices/code.h"
+#include "flashlight/devices/draws.h"
 #include "flashlight/devices/plan.h"
 
 namespace flashlight::devices {
@@ -43,24 +43,6 @@ std::string advice(const Part& part, const Backend& backend) {
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;
-}
-
-bool draws(const composit::Node& node) {
-  if (composit::find_draw(node.op()) != nullptr) return true;
-  const composit::Operation* operation = composit::operation_of(node);
-  return operation != nullptr && operation->row.kind == composit::OpKind::random;
-}
-
-// The first node of the graph that draws random numbers, regions included; nullptr: none.
-const composit::Node* find_draw_in(const Graph& graph) {
-  for (const composit::NodePtr& node : graph.nodes()) {
-    const composit::Node* found = node->effect() >= 0 && draws(*node) ? node.get() : nullptr;
-    composit::for_each_region(*node, [&](const composit::Region& region) {
-      if (found == nullptr && node->effect() >= 0) found = find_draw_in(*region);
-    });
-    if (found != nullptr) return found;
-  }
-  return nullptr;
 }
 
 // Code that draws from a generator of its own would leave the program's sequence.

@@ -15,6 +15,7 @@
 #include "composit/ops/operations.h"
 #include "composit/passes/decompose.h"
 #include "flashlight/backends/registry.h"
+#include "flashlight/devices/draws.h"
 #include "flashlight/loops/names.h"
 
 namespace flashlight::devices {
@@ -70,18 +71,23 @@ void add_work(const Node& node, Work& work) {
 
 // Its parts' where others define it.
 Work work_of(const NodePtr& node) {
-  composit::LazyTensors operands;
-  for (const LazyTensor& operand : node->operands())
-    operands.push_back(composit::input("x" + std::to_string(operands.size()), operand.type()));
-  composit::Graph::Parts parts = {.inputs = operands};
-  const NodePtr alone = composit::copy_of(*node, operands).make_node();
-  for (uint32_t i = 0; i < node->outputs().size(); ++i)
-    if (composit::is_defined(node->outputs()[i])) parts.outputs.push_back({alone, i});
-  if (alone->effect() >= 0) parts.effects.push_back(alone);
   Work work;
-  const Graph small = composit::decompose(Graph(std::move(parts)), {.open_bodies = true});
+  const Graph small = composit::decompose(alone(*node), {.open_bodies = true});
   for (const NodePtr& one : small.nodes()) add_work(*one, work);
   return work;
+}
+
+// True if draws of the device's code for a program go on with the program's sequence.
+bool keeps_sequence(const DeviceChoice& device, const Graph& graph,
+                    const composit::CompileOptions& options) {
+  composit::CompileOptions plain = {.name = "draws", .options = device.backend.options};
+  plain.schemas = options.schemas;
+  plain.torch_folders = options.torch_folders;
+  try {
+    return backend_named(device.backend.name).compile(graph, plain)->draws();
+  } catch (const composit::UserError&) {
+    return false;
+  }
 }
 
 double seconds_on(const Speed& speed, const Work& work) {
@@ -133,8 +139,9 @@ struct Between {
 class Proposer {
  public:
   Proposer(const Graph& graph, const NodeNames& names, const std::vector<DeviceChoice>& devices,
-           const Costs& costs, const std::vector<Line>& given)
-      : names_(names), devices_(devices), costs_(costs), given_(given) {
+           const Costs& costs, const composit::CompileOptions& options,
+           const std::vector<Line>& given)
+      : names_(names), devices_(devices), costs_(costs), options_(options), given_(given) {
     for (const NodePtr& node : graph.nodes())
       if (is_computed(*node)) add(node);
     for (const LazyTensor& output : graph.outputs()) add_result(output);
@@ -169,7 +176,7 @@ class Proposer {
     bool any = false;
     for (size_t device = 0; device < devices_.size(); ++device) {
       const double seconds =
-          can_run_on(device, *node) ? seconds_on(costs_.speeds[device], work) : HUGE_VAL;
+          can_run_on(device, node) ? seconds_on(costs_.speeds[device], work) : HUGE_VAL;
       any = any || seconds < HUGE_VAL;
       block.seconds[device] += seconds;
     }
@@ -193,8 +200,21 @@ class Proposer {
       blocks_[*maker].callers_bytes += static_cast<double>(value.type().nbytes());
   }
 
-  bool can_run_on(size_t device, const Node& node) const {
-    return can_run(backend_named(devices_[device].backend.name), node);
+  // Layers draw and guard alike, so code for the first one tells for all without regions.
+  bool can_run_on(size_t device, const NodePtr& node) {
+    bool has_regions = false;
+    composit::for_each_region(*node, [&](const composit::Region&) { has_regions = true; });
+    if (has_regions || (node->effect() < 0 && composit::operation_of(*node) != nullptr))
+      return has_code(device, *node);
+    const auto [known, is_new] = has_code_.emplace(std::pair(device, node->op().str()), false);
+    if (is_new) known->second = has_code(device, *node);
+    return known->second;
+  }
+  bool has_code(size_t device, const Node& node) const {
+    if (!can_run(backend_named(devices_[device].backend.name), node)) return false;
+    if (node.effect() < 0) return true;
+    const Graph program = alone(node);
+    return find_draw_in(program) == nullptr || keeps_sequence(devices_[device], program, options_);
   }
 
   [[noreturn]] void refuse(const Node& node) const {
@@ -294,8 +314,10 @@ class Proposer {
   const NodeNames& names_;
   const std::vector<DeviceChoice>& devices_;
   const Costs& costs_;
+  const composit::CompileOptions& options_;
   const std::vector<Line>& given_;
-  std::vector<Block> blocks_;  // in the order of their first nodes
+  std::map<std::pair<size_t, std::string>, bool> has_code_;  // by device and operation
+  std::vector<Block> blocks_;                                // in the order of their first nodes
   std::map<std::string, size_t> numbers_;
   composit::FlatMap<const Node*, size_t> block_of_;
   std::set<std::tuple<const Node*, uint32_t, size_t>> passed_;  // values that a block reads
@@ -305,8 +327,8 @@ class Proposer {
 
 Proposal propose(const Graph& graph, const NodeNames& names,
                  const std::vector<DeviceChoice>& devices, const Costs& costs,
-                 const std::vector<Line>& given) {
-  return Proposer(graph, names, devices, costs, given).run();
+                 const composit::CompileOptions& options, const std::vector<Line>& given) {
+  return Proposer(graph, names, devices, costs, options, given).run();
 }
 
 }  // namespace flashlight::devices

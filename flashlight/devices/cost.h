@@ -48,9 +48,11 @@ struct Proposal {
   std::vector<Line> lines;  // for `place`, "*" last
   std::string text;         // the same for people, with the reason behind each line
 };
-// For what none of the lines `given` covers. UserError if a node has no code on any of the devices.
+// For what none of the lines `given` covers, with code made by `options`. A device whose draws
+// would leave the program's sequence has no code for them. UserError if a node has no code on any
+// of the devices.
 Proposal propose(const composit::Graph& graph, const NodeNames& names,
                  const std::vector<DeviceChoice>& devices, const Costs& costs,
-                 const std::vector<Line>& given = {});
+                 const composit::CompileOptions& options = {}, const std::vector<Line>& given = {});
 
 }  // namespace flashlight::devices

@@ -152,6 +152,7 @@ class Partitioner {
       if (const size_t* stage = stages_.find(*node)) {
         nodes.push_back({{*stage, placement_.device_of(*node)}, node});
         parts.emplace(nodes.back().first, 0);
+        all_.decided.insert(*placement_.lines.find(node.get()));
       }
     for (auto& [place, number] : parts) {
       number = all_.parts.size();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Partition {
   std::vector<PassedValue> values;  // the graph's inputs first
   std::vector<Part> parts;          // by stage
   Numbers results;                  // outputs that are there, then mutations: among `values`
+  std::set<size_t> decided;         // Placement::lines of what parts compute, not make again
 };
 
 // "// ---- part 3 on small": above its source.

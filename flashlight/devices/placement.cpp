@@ -6,6 +6,7 @@
 
 #include "composit/ir/error.h"
 #include "composit/ir/scope.h"
+#include "composit/ir/transform.h"
 #include "composit/ir/words.h"
 #include "composit/ops/operations.h"
 #include "flashlight/loops/names.h"
@@ -22,10 +23,35 @@ bool is_computed(const Node& node) {
   return !composit::is_input(node) && node.op() != composit::ops::kConstant;
 }
 
+Graph alone(const Node& node) {
+  composit::LazyTensors operands;
+  for (const LazyTensor& operand : node.operands())
+    operands.push_back(composit::input("x" + std::to_string(operands.size()), operand.type()));
+  composit::Graph::Parts parts = {.inputs = operands};
+  const NodePtr copy = composit::copy_of(node, operands).make_node();
+  for (uint32_t i = 0; i < node.outputs().size(); ++i)
+    if (composit::is_defined(node.outputs()[i])) parts.outputs.push_back({copy, i});
+  if (copy->effect() >= 0) parts.effects.push_back(copy);
+  return Graph(std::move(parts));
+}
+
+namespace {
+
+bool compiles_alone(const composit::Backend& backend, const Node& node) {
+  try {
+    backend.compile(alone(node));
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+}  // namespace
+
 bool can_run(const composit::Backend& backend, const Node& node) {
-  const composit::Operation* operation = composit::operation_of(node);
-  return operation == nullptr ? backend.runs_operators_without_rows()
-                              : backend.has_code(*operation);
+  if (const composit::Operation* operation = composit::operation_of(node))
+    return backend.has_code(*operation);
+  return backend.runs_operators_without_rows() || compiles_alone(backend, node);
 }
 
 namespace {
@@ -118,6 +144,7 @@ class Placer {
       return;
     }
     placement_.numbers.insert(&node, number_of(*line));
+    placement_.lines.insert(&node, static_cast<size_t>(line - choices_.lines.data()));
   }
 
   Placement finish(const Graph& graph, bool lenient) {

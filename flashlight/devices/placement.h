@@ -44,11 +44,17 @@ class NodeNames {
 // True for a node that computes: no input and no constant.
 bool is_computed(const composit::Node& node);
 
+// The node as a program of its own.
+composit::Graph alone(const composit::Node& node);
+
+// True if the backend has code for the node. What no row defines (draws, guards) is compiled to
+// see.
 bool can_run(const composit::Backend& backend, const composit::Node& node);
 
 struct Placement {
   std::vector<DeviceChoice> devices;  // those that compute something, in order of their first node
   composit::FlatMap<const composit::Node*, size_t> numbers;
+  composit::FlatMap<const composit::Node*, size_t> lines;  // among those of the choices
   std::vector<Line> unused;  // lines all of whose values other lines place
 
   size_t device_of(const composit::Node& node) const { return *numbers.find(&node); }

@@ -1,6 +1,7 @@
 #include "flashlight/devices/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "composit/io/log.h"
 #include "composit/ir/print.h"
@@ -27,6 +28,20 @@ std::string count_text(size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+// Lines of the text that place something, of which no part is the one that computes it.
+std::vector<Line> remade_lines(const Graph& graph, const Choices& choices,
+                               const Placement& placement, const Partition& partition) {
+  std::set<size_t> placing;
+  for (const composit::NodePtr& node : graph.nodes())
+    if (const size_t* line = placement.lines.find(node.get())) placing.insert(*line);
+  std::vector<Line> lines;
+  for (const size_t line : placing)
+    if (choices.lines[line].number > 0 && choices.lines[line].what != "*" &&
+        partition.decided.count(line) == 0)
+      lines.push_back(choices.lines[line]);
+  return lines;
+}
+
 class Printer {
  public:
   explicit Printer(const Plan& plan) : plan_(plan), all_(plan.partition) {}
@@ -36,6 +51,9 @@ class Printer {
     for (const Line& line : plan_.unused)
       text_ += "choices, line " + std::to_string(line.number) + ": other lines place all of '" +
                line.what + "'\n";
+    for (const Line& line : plan_.remade)
+      text_ += "choices, line " + std::to_string(line.number) + ": each part that reads '" +
+               line.what + "' makes it, as a view of an input costs nothing\n";
     for (const DeviceChoice& device : all_.devices)
       text_ += "device " + device.name + ": " + describe(device) + "\n";
     for (size_t i = 0; i < all_.parts.size(); ++i) part(i);
@@ -123,14 +141,15 @@ Plan plan_of(const Graph& graph, const CompileOptions& options) {
   Plan plan;
   if (!chosen.propose.empty()) {
     const std::vector<DeviceChoice> devices = devices_to_propose(chosen.propose, choices);
-    const Proposal proposal =
-        propose(graph, names, devices, costs_of(devices, options), choices.lines);
+    const Costs costs = costs_of(devices, options);
+    const Proposal proposal = propose(graph, names, devices, costs, options, choices.lines);
     plan.proposal = proposal.text;
     choices.lines.insert(choices.lines.end(), proposal.lines.begin(), proposal.lines.end());
   }
   Placement placement = place(graph, names, choices, chosen.lenient);
   plan.partition = partition(graph, names, placement);
   plan.unused = std::move(placement.unused);
+  plan.remade = remade_lines(graph, choices, placement, plan.partition);
   plan.schedule = schedule_of(plan.partition, options.may_prepare);
   return plan;
 }

@@ -15,6 +15,7 @@ struct Plan {
   Partition partition;
   Schedule schedule;
   std::vector<Line> unused;  // of the choices: other lines place all that they name
+  std::vector<Line> remade;  // of the choices: each part that reads what they name makes it
   std::string proposal;      // as text of choices with reasons; empty if nothing was proposed
 };
 

@@ -137,6 +137,14 @@ TEST(Partition, MakesViewsOfWeightsWhereTheyAreRead) {
   const Plan both = plan(graph, "matmul: on cpp\n*: on mosaic");
   EXPECT_THAT(devices_of(both), ElementsAre("0 cpp 1", "1 mosaic 1"));
   EXPECT_EQ(both.partition.parts[1].reads.size(), 2U);  // the product and the weight
+  // So a line for the view decides nothing.
+  const NodeNames names(graph);
+  const Plan placed = plan(graph, names.name(*turned.node) + ": on reference\n*: on mosaic");
+  EXPECT_THAT(devices_of(placed), ElementsAre("0 mosaic 2"));
+  EXPECT_THAT(print(placed),
+              HasSubstr("choices, line 1: each part that reads '" + names.name(*turned.node) +
+                        "' makes it, as a view of an "
+                        "input costs nothing\n"));
 }
 
 TEST(Schedule, CopiesAValueOnceForEachMemory) {

@@ -39,15 +39,32 @@ TEST(Proposal, TakesTheFasterDeviceAndSaysWhy) {
   EXPECT_THAT(proposal.text, HasSubstr("*: on mosaic   # no operation is outside"));
   // What the user's lines cover is theirs.
   const std::vector<Line> given = parse_choices("encoder.layer: on reference").lines;
-  const Proposal others = propose(graph, names, devices, costs_of(devices, {}), given);
+  const Proposal others = propose(graph, names, devices, costs_of(devices, {}), {}, given);
   ASSERT_EQ(others.lines.size(), 1U);
   EXPECT_EQ(others.lines[0].what, "*");
   const std::vector<Line> all = parse_choices("*: on reference").lines;
-  EXPECT_EQ(propose(graph, names, devices, costs_of(devices, {}), all).text, "");
+  EXPECT_EQ(propose(graph, names, devices, costs_of(devices, {}), {}, all).text, "");
   // The printed text is a placement.
   const Placement placement = place(graph, names, parse_choices(proposal.text));
   EXPECT_EQ(placement.devices.size(), 1U);
   EXPECT_EQ(placement.devices[0].name, "mosaic");
+}
+
+// The reference draws from a generator of its own, which would leave the program's sequence.
+TEST(Proposal, GivesDrawsToDevicesThatGoOnWithThem) {
+  const LazyTensor x = composit::input("x", tensor_type(DType::float32, {256, 256}));
+  composit::NodeSpec spec("aten::rand_like");
+  spec.tensor(x).run("effect", int64_t{0}).output(x.type());
+  const LazyTensor noise = scoped("noise", std::move(spec).make());
+  const Graph graph({.inputs = {x}, .outputs = {x + noise}, .effects = {noise.node}});
+  const Choices choices = parse_choices("");
+  const std::vector<DeviceChoice> devices = {device_named("reference", choices, ""),
+                                             device_named("cpp", choices, "")};
+  const Costs costs = {.speeds = {{.bytes = 1e12}, {.bytes = 1e9, .call = 1}}};
+  EXPECT_THAT(propose(graph, NodeNames(graph), devices, costs).text,
+              HasSubstr("noise: on cpp   # reference has no code, cpp 1.311 ms"));
+  EXPECT_THAT(user_error([&] { propose(graph, NodeNames(graph), {devices[0]}, {.speeds = {{}}}); }),
+              Optional(HasSubstr("expected a device that has code for aten::rand_like")));
 }
 
 // ---- given times --------------------------------------------------------------------------------
