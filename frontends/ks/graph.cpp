@@ -1,11 +1,10 @@
 #include "frontends/ks/graph.h"
 
-#include <cmath>
-
 #include "composit/ir/error.h"
 #include "composit/ir/print.h"
 #include "frontends/ks/interpreter.h"
 #include "frontends/ks/parse.h"
+#include "frontends/ks/primitives.h"
 
 namespace flashlight::ks {
 namespace {
@@ -52,6 +51,14 @@ Signature signature_of(const Interpreter& interpreter, const Name& name, Positio
                             "or sufrevpass");
 }
 
+// The size of a tensor follows from its numbers.
+void expect_numbers(const Parameter& parameter, const Type& type) {
+  if (type.kind == Type::Kind::tensor && !has_numbers(type))
+    throw composit::UserError("[ks] the parameter '" + parameter.name + "': " + print(type) +
+                              " has no numbers, so nothing says how large it is");
+  for (const Type& part : type.parts) expect_numbers(parameter, part);
+}
+
 // Makes inputs, and the argument that they are the numbers of.
 class Inputs {
  public:
@@ -90,7 +97,7 @@ class Inputs {
       for (const Type& one : type.parts) part.parts.push_back(part_of(one, depth));
     } else if (type.kind == Type::Kind::tensor) {
       const auto rank = static_cast<size_t>(type.rank);
-      if (is_length(next_, depth))
+      if (has_numbers(type) && is_length(next_, depth))
         for (size_t axis = 0; axis < rank; ++axis) {
           if (!is_length(next_, depth)) refuse(next_, "the lengths of " + print(type), depth);
           part.lengths.push_back(next_++);
@@ -98,7 +105,10 @@ class Inputs {
       part.leaf = next_;
       part.parts.push_back(part_of(type.parts[0], depth + rank));
       part.sizes = composit::Ints(rank, 0);  // a tangent of what has no numbers
-      if (next_ > part.leaf) part.sizes = sizes(part, depth, rank);
+      if (next_ > part.leaf) {
+        part.sizes = sizes(part, depth, rank);
+        for (size_t leaf = part.leaf; leaf < next_; ++leaf) expect_sizes(part, leaf, depth + rank);
+      }
     } else {
       part.leaf = next_++;
       expect_number(part.leaf, type, depth);
@@ -118,6 +128,20 @@ class Inputs {
     if (dims.size() < depth + rank) refuse(part.leaf, print(part.type), depth + rank);
     const auto begin = dims.begin() + static_cast<std::ptrdiff_t>(depth);
     return {begin, begin + static_cast<std::ptrdiff_t>(rank)};
+  }
+
+  // All numbers of a tensor, and lengths of tensors in it, have its axes first.
+  void expect_sizes(const Part& part, size_t leaf, size_t axes) const {
+    const auto of = [&](size_t one) -> const composit::Dims& {
+      return std::get<composit::Type>(leaves_[one]).sizes;
+    };
+    for (size_t axis = 0; axis < axes; ++axis)
+      if (of(leaf)[axis] != of(part.leaf)[axis])
+        throw composit::UserError(
+            "[ks] the parameter '" + parameter_ + "': expected inputs of one size for " +
+            print(part.type) + ", received " + std::to_string(of(part.leaf)[axis]) + " and " +
+            std::to_string(of(leaf)[axis]) + " along axis " + std::to_string(axis) +
+            " of the inputs " + std::to_string(part.leaf) + " and " + std::to_string(leaf));
   }
 
   void expect_number(size_t leaf, const Type& type, size_t rank) const {
@@ -187,17 +211,15 @@ class Inputs {
       return {Expr::literal(*known, composit::DType::bool_)};
     const Expr element = tape_.load(made_.at(part.leaf), own);
     if (!exists.defined()) return {element};
-    const bool floating = composit::is_floating_point(element.dtype());
-    const Expr nothing =
-        composit::cast(floating ? Expr(std::nan("")) : Expr(int64_t{0}), element.dtype());
-    return {composit::select(exists, element, nothing)};
+    return {composit::select(exists, element, no_number(element.dtype()))};
   }
 
   [[noreturn]] void refuse(size_t leaf, const std::string& expected, size_t rank) const {
     const std::string received = leaf >= leaves_.size() ? "nothing"
                                  : std::holds_alternative<composit::Type>(leaves_[leaf])
                                      ? composit::print(std::get<composit::Type>(leaves_[leaf]))
-                                     : "a number";
+                                 : std::holds_alternative<bool>(leaves_[leaf]) ? "a Bool"
+                                                                               : "an Integer";
     throw composit::UserError("[ks] input " + std::to_string(leaf) + ", of the parameter '" +
                               parameter_ + "': expected " + expected + " with " +
                               std::to_string(rank) + " dimensions, received " + received);
@@ -215,15 +237,17 @@ class Inputs {
 
 Signature signature_of(const Program& program, const std::string& function) {
   const Interpreter interpreter(program, Tape(composit::DType::float64));
-  return signature_of(interpreter, parse_name(function), {1, 1});
+  return signature_of(interpreter, parse_name(function), {});
 }
 
 composit::Graph graph_of(const Program& program, const std::string& function,
                          const std::vector<ArgumentLeaf>& leaves, const GraphOptions& options) {
   const Name name = parse_name(function);
   Interpreter interpreter(program, Tape(options.floating));
-  const Position at{1, 1};
+  const Position at;
   const Signature signature = signature_of(interpreter, name, at);
+  if (name.derivations.empty())
+    for (const Parameter& one : signature.parameters) expect_numbers(one, one.type);
   Inputs inputs(interpreter.tape(), leaves);
   const Value argument = inputs.argument(signature);
   std::vector<Leaf> results;

@@ -1,16 +1,22 @@
 #include "frontends/ks/interpreter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "composit/ir/error.h"
 #include "frontends/ks/parse.h"
+#include "frontends/ks/primitives.h"
 
 namespace flashlight::ks {
 
 Interpreter::Interpreter(const Program& program, Tape tape)
     : program_(program), tape_(std::move(tape)) {
-  for (const Declaration& one : program_.declarations)
+  for (const Declaration& one : program_.declarations) {
     if (const auto* gdef = std::get_if<Gdef>(&one.form)) expect_function(*gdef, one.at);
+    const auto* rule = std::get_if<Rule>(&one.form);
+    if (rule == nullptr) continue;
+    if (const auto fault = fault_of(*rule)) refuse(one.at, *fault);
+  }
 }
 
 // Every derivative is there, so a gdef asks for nothing. One of no function is a slip.
@@ -156,13 +162,21 @@ const Def& Interpreter::definition(const Name& name, const std::optional<Type>& 
 Value Interpreter::call(const Name& name, const Value& argument, Position at) {
   if (const Def* def = find(name, type_of(argument))) return run(*def, argument, at);
   if (!name.derivations.empty()) return derived(name, argument, at);
+  // A function of the language, of which a derivative is asked for.
+  if (const Primitive primitive = find_primitive(name.function);
+      primitive != nullptr && !defines(name.function)) {
+    PrimitiveCall made{*this, {argument}, at, name.function};
+    if (argument.is_tuple() && !takes_tuple(name.function)) made.arguments = argument.items();
+    return primitive(made);
+  }
   return run(definition(name, type_of(argument), at), argument, at);
 }
 
 Value Interpreter::run(const Def& def, const Value& argument, Position at) {
   constexpr size_t kDepth = 1000;
   if (running_.size() == kDepth)
-    refuse(at, "'" + ks::print(def.name) + "' calls itself, and values decide how often");
+    refuse(at, "'" + ks::print(def.name) + "' calls itself more than " + std::to_string(kDepth) +
+                   " times within one another: values decide how often, or nothing ends it");
   ScopePtr scope;
   if (const Type type = type_of(argument), declared = argument_type(def); !fits(type, declared))
     refuse(at, "'" + ks::print(def.name) + "' expects " + ks::print(declared) + ", received " +
@@ -283,9 +297,27 @@ Value Interpreter::select_tensor(const Expr& condition, const Value& x, const Va
   return tensor_of(std::move(most), element, false, std::move(lengths));
 }
 
-Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope) {
-  for (const Evaluated& one : evaluated_)
-    if (one.expression == &expression && one.scope == scope) return one.value;
+// Evaluations within one another take the stack, of which a thread may have as little as 8 MiB.
+void Interpreter::expect_stack(Position at) {
+  constexpr std::ptrdiff_t kMost = 4 << 20;
+  const char here = 0;
+  if (stack_ == nullptr) stack_ = &here;
+  if (std::abs(stack_ - &here) > kMost)
+    refuse(at, "expected fewer calls and expressions within one another: they fill the stack");
+}
+
+Value Interpreter::evaluate(const Expression& outer, const ScopePtr& outer_scope) {
+  expect_stack(outer.at);
+  const Expression* innermost = &outer;
+  ScopePtr scope = outer_scope;
+  for (;; innermost = std::get<Let>(innermost->form).body.get()) {
+    for (const Evaluated& one : evaluated_)
+      if (one.expression == innermost && one.scope == scope) return one.value;
+    const auto* one = std::get_if<Let>(&innermost->form);
+    if (one == nullptr) break;
+    scope = let(*one, scope, innermost->at);
+  }
+  const Expression& expression = *innermost;
   const Position at = expression.at;
   if (const auto* constant = std::get_if<Constant>(&expression.form)) {
     if (const auto* text = std::get_if<std::string>(&constant->value)) return {*text};
@@ -300,23 +332,9 @@ Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope)
       if (one->name == variable->name) return one->value;
     refuse(at, "there is no variable '" + variable->name + "'");
   }
-  if (const auto* one = std::get_if<Let>(&expression.form)) return let(*one, scope, at);
   if (const auto* one = std::get_if<If>(&expression.form)) return choose(*one, scope, at);
-  if (const auto* one = std::get_if<Assert>(&expression.form)) {
-    const Value condition = evaluate(*one->condition, scope);
-    if (!condition.is_number() || condition.number().dtype() != composit::DType::bool_)
-      refuse(one->condition->at, "expected a Bool, received " + ks::print(type_of(condition)));
-    if (known(condition) == 0) refuse(at, "this assert does not hold");
-    return evaluate(*one->body, scope);
-  }
-  if (const auto* one = std::get_if<Lambda>(&expression.form))
-    return {Closure{[this, one, scope, at](const Value& argument) {
-      const Repeated repeated(repeated_);
-      if (const Type type = type_of(argument); !fits(type, one->type))
-        refuse(at, "this function takes " + ks::print(one->type) + ", received " + ks::print(type));
-      return evaluate(*one->body,
-                      std::make_shared<const Scope>(Scope{one->parameter, argument, scope}));
-    }}};
+  if (const auto* one = std::get_if<Assert>(&expression.form)) return asserted(*one, scope, at);
+  if (const auto* one = std::get_if<Lambda>(&expression.form)) return function(*one, scope, at);
   if (const auto* tuple = std::get_if<TupleOf>(&expression.form)) {
     Values items;
     for (const ExpressionPtr& item : tuple->items) items.push_back(evaluate(*item, scope));
@@ -330,6 +348,33 @@ Value Interpreter::evaluate(const Expression& expression, const ScopePtr& scope)
     return *std::move(value);
   }
   refuse(at, "a value of $dummy has no graph");
+}
+
+// Under the rules that are not applied where it is made.
+Value Interpreter::function(const Lambda& one, const ScopePtr& scope, Position at) {
+  return {Closure{[this, &one, scope, at, rules = rewriting_](const Value& argument) {
+    const Repeated repeated(repeated_);
+    if (const Type type = type_of(argument); !fits(type, one.type))
+      refuse(at, "this function takes " + ks::print(one.type) + ", received " + ks::print(type));
+    const std::vector<const Rule*> others = std::exchange(rewriting_, rules);
+    Value value =
+        evaluate(*one.body, std::make_shared<const Scope>(Scope{one.parameter, argument, scope}));
+    rewriting_ = others;
+    return value;
+  }}};
+}
+
+// Where a condition on values does not hold, no Float of the body is a number.
+Value Interpreter::asserted(const Assert& one, const ScopePtr& scope, Position at) {
+  const Value condition = evaluate(*one.condition, scope);
+  if (!condition.is_number() || condition.number().dtype() != composit::DType::bool_)
+    refuse(one.condition->at, "expected a Bool, received " + ks::print(type_of(condition)));
+  const auto is = known(condition);
+  if (is && *is == 0) refuse(at, "this assert does not hold");
+  const Value body = evaluate(*one.body, scope);
+  return is ? body : map_numbers(body, [holds = condition.number()](const Expr& number) {
+    return composit::select(holds, number, no_number(number.dtype()));
+  });
 }
 
 Value Interpreter::choose(const If& one, const ScopePtr& scope, Position at) {
@@ -347,12 +392,9 @@ Value Interpreter::apply(const Call& one, const ScopePtr& scope, Position at) {
   Values arguments;
   for (const ExpressionPtr& part : one.arguments) arguments.push_back(evaluate(*part, scope));
   const Name& name = one.function;
-  // A variable that is a function.
   if (name.derivations.empty() && !name.argument)
-    for (const Scope* inner = scope.get(); inner != nullptr; inner = inner->outer.get())
-      if (inner->name == name.function)
-        if (const auto* closure = std::get_if<Closure>(&inner->value.form))
-          return closure->call(arguments.size() == 1 ? arguments[0] : tuple_of(arguments));
+    if (const Closure* closure = find_function(name.function, scope))
+      return closure->call(arguments.size() == 1 ? arguments[0] : tuple_of(arguments));
   const Value argument = arguments.size() == 1 ? arguments[0] : tuple_of(arguments);
   const Primitive primitive = name.derivations.empty() ? find_primitive(name.function) : nullptr;
   // The program may define more functions of that name.
@@ -372,25 +414,42 @@ std::optional<Value> Interpreter::rewritten(const Expression& call, const ScopeP
     if (rule == nullptr ||
         std::find(rewriting_.begin(), rewriting_.end(), rule) != rewriting_.end())
       continue;
-    const auto parts = match(*rule, call);
-    if (!parts) continue;
-    ScopePtr inner;
-    bool fits = true;
-    for (size_t i = 0; fits && i < parts->size(); ++i) {
-      const Value value = evaluate(*(*parts)[i], scope);
-      evaluated_.push_back({(*parts)[i].get(), scope, value});
-      fits = type_of(value) == rule->parameters[i].type;
-      if (fits)
-        inner = std::make_shared<const Scope>(
-            Scope{rule->parameters[i].name, tape_.in_memory(value), inner});
-    }
-    if (!fits) continue;
+    const auto matched = match(*rule, call);
+    if (!matched ||
+        std::any_of(matched->functions.begin(), matched->functions.end(),
+                    [&](const std::string& name) { return find_function(name, scope); }))
+      continue;
+    const auto inner = parameters_of(*rule, matched->parts, scope);
+    if (!inner) continue;
     rewriting_.push_back(rule);
-    Value value = evaluate(*rule->right, inner);
+    Value value = evaluate(*rule->right, *inner);
     rewriting_.pop_back();
     return value;
   }
   return std::nullopt;
+}
+
+// The parameters with what stands for them; nothing where one is of another type.
+std::optional<ScopePtr> Interpreter::parameters_of(const Rule& rule,
+                                                   const std::vector<ExpressionPtr>& parts,
+                                                   const ScopePtr& scope) {
+  ScopePtr inner;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Value value = evaluate(*parts[i], scope);
+    evaluated_.push_back({parts[i].get(), scope, value});
+    if (!fits(type_of(value), rule.parameters[i].type)) return std::nullopt;
+    inner = std::make_shared<const Scope>(
+        Scope{rule.parameters[i].name, tape_.in_memory(value), inner});
+  }
+  return inner;
+}
+
+// A variable that is a function.
+const Closure* Interpreter::find_function(const std::string& name, const ScopePtr& scope) {
+  for (const Scope* one = scope.get(); one != nullptr; one = one->outer.get())
+    if (one->name == name)
+      if (const auto* closure = std::get_if<Closure>(&one->value.form)) return closure;
+  return nullptr;
 }
 
 void Interpreter::print(Values values, Position at) {
@@ -401,10 +460,10 @@ void Interpreter::print(Values values, Position at) {
   printed_.insert(printed_.end(), values.begin(), values.end());
 }
 
-Value Interpreter::let(const Let& one, const ScopePtr& scope, Position at) {
+// With what it binds. A value that is read more than once is computed once.
+ScopePtr Interpreter::let(const Let& one, const ScopePtr& scope, Position at) {
   const Value value = evaluate(*one.value, scope);
-  // A value that is read more than once is computed once.
-  return evaluate(*one.body, bind(one.pattern, tape_.in_memory(value), scope, at));
+  return bind(one.pattern, tape_.in_memory(value), scope, at);
 }
 
 }  // namespace flashlight::ks

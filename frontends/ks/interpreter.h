@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,8 @@ class Interpreter {
   // different sizes give a ragged one.
   Value select(const Expr& condition, const Value& x, const Value& y, Position at);
 
+  // True for what may be evaluated for many indices, or under an if that does not take it.
+  bool is_repeated() const { return repeated_ > 0; }
   // Prints values, after those before. UserError where it is not known how often that happens.
   void print(Values values, Position at);
   const Values& printed() const { return printed_; }
@@ -50,11 +53,17 @@ class Interpreter {
   Value run(const Def& def, const Value& argument, Position at);
   Value select_tensor(const Expr& condition, const Value& x, const Value& y, Position at);
   Value derived(const Name& name, const Value& argument, Position at);
-  Value let(const Let& one, const ScopePtr& scope, Position at);
+  ScopePtr let(const Let& one, const ScopePtr& scope, Position at);
+  void expect_stack(Position at);
   ScopePtr bind(const Pattern& pattern, const Value& value, const ScopePtr& scope, Position at);
+  Value asserted(const Assert& one, const ScopePtr& scope, Position at);
   Value choose(const If& one, const ScopePtr& scope, Position at);
   Value apply(const Call& one, const ScopePtr& scope, Position at);
+  Value function(const Lambda& one, const ScopePtr& scope, Position at);
+  static const Closure* find_function(const std::string& name, const ScopePtr& scope);
   std::optional<Value> rewritten(const Expression& call, const ScopePtr& scope);
+  std::optional<ScopePtr> parameters_of(const Rule& rule, const std::vector<ExpressionPtr>& parts,
+                                        const ScopePtr& scope);
 
   // What a rule that did not fit computed of the call's arguments: the call takes it.
   struct Evaluated {
@@ -71,6 +80,7 @@ class Interpreter {
   int repeated_ =
       0;  // above 0: what is evaluated now may be evaluated for many indices, or for none
   Values printed_;
+  const char* stack_ = nullptr;  // where the outermost evaluation is
 };
 
 // Functions of the language itself: primitives.cpp. nullptr: there is none of that name.
@@ -82,13 +92,21 @@ struct PrimitiveCall {
 };
 using Primitive = Value (*)(PrimitiveCall& call);
 Primitive find_primitive(const std::string& name);
+// True for a primitive whose one argument is a tuple: get$1$2.
+bool takes_tuple(const std::string& primitive);
 
 // sparse.cpp: what allocates a value like this: its sizes, and (tuple) for what has none.
 Value shape_of(const Value& value);
 
 // rules.cpp: the expressions that the parameters of a rule stand for, where its left side is this
-// expression.
-std::optional<std::vector<ExpressionPtr>> match(const Rule& rule, const Expression& expression);
+// expression, and the functions that it calls, if no variable has their names.
+struct Matched {
+  std::vector<ExpressionPtr> parts;
+  std::set<std::string> functions;
+};
+std::optional<Matched> match(const Rule& rule, const Expression& expression);
+// What is wrong with a rule that could never be applied; nothing where none is.
+std::optional<std::string> fault_of(const Rule& rule);
 
 // primitives.cpp: a value of that form whose numbers are 0.
 Value zero_of(const Value& value);

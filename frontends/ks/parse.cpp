@@ -283,10 +283,14 @@ class Parser {
       int64_t value = 0;
       const auto [last, error] = std::from_chars(begin, end, value);
       if (error == std::errc() && last == end) return {value};
+      if (error == std::errc::result_out_of_range)
+        refuse(file_, token.at, "'" + token.text + "' is too large for an Integer, of 64 bits");
     } else {
       double value = 0;
       const auto [last, error] = std::from_chars(begin, end, value);
       if (error == std::errc() && last == end) return {value};
+      if (error == std::errc::result_out_of_range)
+        refuse(file_, token.at, "'" + token.text + "' is too large or too small for a Float");
     }
     refuse(file_, token.at, "expected a number, received '" + token.text + "'");
   }
@@ -349,6 +353,9 @@ class Parser {
       }
     }
     close("what let binds");
+    constexpr size_t kMost = 20000;
+    if (bindings.size() > kMost)
+      refuse(file_, at, "expected at most " + std::to_string(kMost) + " bindings of one let");
     ExpressionPtr body = expr();
     for (size_t i = bindings.size(); i-- > 0;)
       body = made(i == 0 ? at : bindings[i].at,
@@ -399,8 +406,10 @@ class Parser {
 }  // namespace
 
 void refuse(const std::string& file, Position at, const std::string& what) {
-  throw composit::UserError("[ks] " + file + ":" + std::to_string(at.line) + ":" +
-                            std::to_string(at.column) + ": " + what);
+  const bool is_known = at.line > 0;  // names that a caller gives stand nowhere
+  throw composit::UserError(
+      "[ks] " + file + ":" +
+      (is_known ? std::to_string(at.line) + ":" + std::to_string(at.column) + ": " : " ") + what);
 }
 
 Program parse(std::string_view text, const std::string& file) { return Parser(text, file).run(); }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -54,6 +55,9 @@ bool has_only(const Type& type, const std::function<bool(const Type&)>& is) {
 bool has_only(const Type& type, Type::Kind kind) {
   return has_only(type, [kind](const Type& one) { return one.kind == kind; });
 }
+bool has_numbers(const Type& type) {
+  return !has_only(type, [](const Type&) { return false; });
+}
 Value integer(int64_t value) { return {Expr::literal(value, DType::int64)}; }
 
 // f of the numbers of two values of one form.
@@ -88,6 +92,11 @@ Value map_numbers(const Value& x, const std::function<Expr(const Expr&)>& f) {
   if (!x.is_tensor()) return x;
   return tensor_like(x.tensor(),
                      [x, f](const Index& index) { return map_numbers(x.tensor().at(index), f); });
+}
+
+Expr no_number(DType dtype) {
+  const bool floats = composit::is_floating_point(dtype);
+  return composit::cast(floats ? Expr(std::nan("")) : Expr(int64_t{0}), dtype);
 }
 
 Value zero_of(const Value& x) {
@@ -157,16 +166,35 @@ Value same(PrimitiveCall& call) {
   return call.arguments.size() == 1 ? call.arguments[0] : tuple_of(call.arguments);
 }
 Value print_values(PrimitiveCall& call) {
+  const auto is_value = [](const Type& one) { return one.kind != Type::Kind::lambda; };
+  for (const Value& one : call.arguments)
+    if (!has_only(call.interpreter.type_of(one), is_value)) refuse(call, "values, not functions");
   call.interpreter.print(call.arguments, call.at);
   return integer(std::ssize(call.arguments) - 1);
 }
 Value nothing(PrimitiveCall&) { return tuple_of({}); }
+
+// True for the type of a value's tangent, or of the value itself.
+bool is_tangent(const Type& tangent, const Type& of) {
+  if (of.kind == Type::Kind::tuple || of.kind == Type::Kind::tensor) {
+    if (tangent.kind != of.kind || tangent.rank != of.rank ||
+        tangent.parts.size() != of.parts.size())
+      return false;
+    for (size_t i = 0; i < of.parts.size(); ++i)
+      if (!is_tangent(tangent.parts[i], of.parts[i])) return false;
+    return true;
+  }
+  const bool none = tangent.kind == Type::Kind::tuple && tangent.parts.empty();
+  return tangent.kind == of.kind || (none && of.kind != Type::Kind::floating);
+}
 
 // $check f rev s ds dt: the relative difference of a derivative from a difference of values.
 Value check(PrimitiveCall& call) {
   const Values all = arguments(call, 5, "f, its reverse derivative, s, ds, dt");
   const Closure f = closure(call, all[0]), reverse = closure(call, all[1]);
   const Value &s = all[2], &ds = all[3], &dt = all[4];
+  if (!is_tangent(call.interpreter.type_of(ds), call.interpreter.type_of(s)))
+    refuse(call, "a tangent ds of s, which has (tuple) in the place of what is no Float");
   const auto minus = [](const Expr& x, const Expr& y) { return x - y; };
   const Value there = call.interpreter.tape().in_memory(moved(call, s, ds));
   const Expr by_values = dot(call, zip(call, f.call(there), f.call(s), minus), dt);
@@ -224,6 +252,8 @@ Value item(PrimitiveCall& call) {
 }
 
 }  // namespace
+
+bool takes_tuple(const std::string& primitive) { return item_of(primitive).has_value(); }
 
 Primitive find_primitive(const std::string& name) {
   static const std::map<std::string, Primitive> table = {

@@ -23,10 +23,14 @@ Value integer(int64_t value);
 // True if this holds for all that is no tuple and no tensor in a type.
 bool has_only(const Type& type, const std::function<bool(const Type&)>& is);
 bool has_only(const Type& type, Type::Kind kind);
+// True for a value that has numbers, bools, strings or functions.
+bool has_numbers(const Type& type);
 
 // f of the numbers of two values of one form.
 Value zip(const PrimitiveCall& call, const Value& x, const Value& y,
           const std::function<Expr(const Expr&, const Expr&)>& f);
+// What stands for a number that is not there: NaN, or 0 of an Integer and a Bool.
+Expr no_number(composit::DType dtype);
 Value map_numbers(const Value& x, const std::function<Expr(const Expr&)>& f);
 
 // arithmetic.cpp

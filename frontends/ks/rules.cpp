@@ -3,7 +3,8 @@
 //   (rule "mul2" (v : Float) (mul v 2.0) (add v v))
 //
 // A parameter stands for any expression, twice for the same one; bound variables may have other
-// names. A parameter stands for nothing that reads a variable bound within the left side.
+// names. A parameter stands for nothing that reads a variable bound within the left side. A name
+// within the left side is of a function, so it is no variable here.
 #include <map>
 #include <set>
 
@@ -44,21 +45,30 @@ class Match {
     return std::visit([&](const auto& form) { return equal(form, *here); }, left->form);
   }
 
-  std::optional<std::vector<ExpressionPtr>> found() const {
-    std::vector<ExpressionPtr> all;
-    for (const Parameter& one : rule_.parameters) {
-      const auto place = found_.find(one.name);
-      if (place == found_.end()) return std::nullopt;  // what would it be on the right?
-      all.push_back(place->second);
-    }
+  Matched found() const {
+    Matched all{.parts = {}, .functions = functions_};
+    for (const Parameter& one : rule_.parameters) all.parts.push_back(found_.at(one.name));
     return all;
   }
 
  private:
+  // The innermost variable of that name bound within the left side, and here; both are one where
+  // the names mean the same.
+  std::optional<size_t> bound_left(const std::string& name) const {
+    for (size_t i = bound_.size(); i-- > 0;)
+      if (bound_[i].first == name) return i;
+    return std::nullopt;
+  }
+  std::optional<size_t> bound_here(const std::string& name) const {
+    for (size_t i = bound_.size(); i-- > 0;)
+      if (bound_[i].second == name) return i;
+    return std::nullopt;
+  }
+
   bool stands_for(const std::string& name, const ExpressionPtr& here) {
-    for (size_t i = bound_.size(); i-- > 0;) {
+    if (const auto left = bound_left(name)) {
       const auto* variable = std::get_if<Variable>(&here->form);
-      if (bound_[i].first == name) return variable != nullptr && variable->name == bound_[i].second;
+      return variable != nullptr && bound_here(variable->name) == left;
     }
     bool parameter = false;
     for (const Parameter& one : rule_.parameters) parameter = parameter || one.name == name;
@@ -94,9 +104,21 @@ class Match {
     return left.value == as<Constant>(here).value;
   }
   bool equal(const Variable&, const Expression&) { return false; }
+  bool same_function(const Name& left, const Name& here) {
+    const auto is_plain = [](const Name& name) {
+      return name.derivations.empty() && !name.argument;
+    };
+    if (is_plain(left) && is_plain(here)) {
+      const auto variable = bound_left(left.function);
+      if (variable != bound_here(here.function)) return false;
+      if (variable) return true;
+      functions_.insert(here.function);
+    }
+    return left == here;
+  }
   bool equal(const Call& left, const Expression& here) {
-    return left.function == as<Call>(here).function &&
-           all(left.arguments, as<Call>(here).arguments);
+    const Call& one = as<Call>(here);
+    return same_function(left.function, one.function) && all(left.arguments, one.arguments);
   }
   bool equal(const Let& left, const Expression& here) {
     const Let& one = as<Let>(here);
@@ -126,12 +148,56 @@ class Match {
   const Rule& rule_;
   std::vector<std::pair<std::string, std::string>> bound_;  // in the rule, and here
   std::map<std::string, ExpressionPtr> found_;
+  Names functions_;
 };
+
+// The names of variables and functions that an expression reads and does not bind itself.
+void add_free(const Expression& expression, const Names& bound, Names& names) {
+  const auto read = [&](const std::string& name) {
+    if (bound.count(name) == 0) names.insert(name);
+  };
+  const auto part = [&](const ExpressionPtr& one) { add_free(*one, bound, names); };
+  const auto inner = [&](const std::vector<std::string>& more, const ExpressionPtr& one) {
+    Names all = bound;
+    all.insert(more.begin(), more.end());
+    add_free(*one, all, names);
+  };
+  if (const auto* one = std::get_if<Variable>(&expression.form)) read(one->name);
+  if (const auto* one = std::get_if<Call>(&expression.form))
+    for (const ExpressionPtr& argument : one->arguments) part(argument);
+  if (const auto* one = std::get_if<Let>(&expression.form))
+    part(one->value), inner(one->pattern.names, one->body);
+  if (const auto* one = std::get_if<If>(&expression.form))
+    part(one->condition), part(one->then), part(one->otherwise);
+  if (const auto* one = std::get_if<Assert>(&expression.form))
+    part(one->condition), part(one->body);
+  if (const auto* one = std::get_if<Lambda>(&expression.form)) inner({one->parameter}, one->body);
+  if (const auto* one = std::get_if<TupleOf>(&expression.form))
+    for (const ExpressionPtr& item : one->items) part(item);
+}
 
 }  // namespace
 
-std::optional<std::vector<ExpressionPtr>> match(const Rule& rule, const Expression& expression) {
-  if (std::get_if<Call>(&rule.left->form) == nullptr) return std::nullopt;
+std::optional<std::string> fault_of(const Rule& rule) {
+  if (std::get_if<Call>(&rule.left->form) == nullptr)
+    return "expected a call as the left side of the rule \"" + rule.name + "\"";
+  Names parameters, left, right;
+  add_free(*rule.left, {}, left);
+  add_free(*rule.right, {}, right);
+  for (const Parameter& one : rule.parameters) {
+    parameters.insert(one.name);
+    if (left.count(one.name) == 0)
+      return "expected a left side of the rule \"" + rule.name + "\" that reads its parameter '" +
+             one.name + "'";
+  }
+  for (const Names& side : {left, right})
+    for (const std::string& one : side)
+      if (parameters.count(one) == 0)
+        return "there is no variable '" + one + "' in the rule \"" + rule.name + "\"";
+  return std::nullopt;
+}
+
+std::optional<Matched> match(const Rule& rule, const Expression& expression) {
   Match match(rule);
   if (!match.same(rule.left, std::make_shared<const Expression>(expression))) return std::nullopt;
   return match.found();

@@ -14,22 +14,22 @@ class Writer {
       : out_(out), tape_(tape), arrays_(std::move(arrays)) {}
 
   void write(const Value& value) {
-    size_t last = next_;
-    write(value, 0, last);
-    next_ = last;
+    write(value, 0, next_);
+    next_ += tape_.count_leaves(value);
   }
 
  private:
-  // `offset`: which element of the leaves from `leaf` on; `leaf` becomes the one after the value's.
-  void write(const Value& value, int64_t offset, size_t& leaf) {
+  // `offset`: which element of the leaves from `leaf` on.
+  void write(const Value& value, int64_t offset, size_t leaf) {
     if (const auto* text = std::get_if<std::string>(&value.form)) out_ << *text;
-    if (value.is_number()) number(leaf++, offset);
+    if (value.is_number()) number(leaf, offset);
     if (value.is_tuple()) {
       const char* separator = "";
       for (const Value& item : value.items()) {
         out_ << separator;
         separator = ",";
         write(item, offset, leaf);
+        leaf += tape_.count_leaves(item);
       }
     }
     if (value.is_tensor()) {
@@ -40,22 +40,17 @@ class Writer {
           sizes[axis] =
               composit::elements<int64_t>(arrays_.at(leaf++))[static_cast<size_t>(offset)];
       const Value element = tensor.at(tape_.variables(tensor.sizes));
-      const size_t first = leaf;
-      axis(tensor, sizes, element, 0, offset, first, leaf);
+      axis(tensor, sizes, element, 0, offset, leaf);
     }
   }
   // `sizes`: how many elements there are, of those that there is memory for.
   void axis(const TensorValue& tensor, const composit::Ints& sizes, const Value& element,
-            size_t number, int64_t offset, size_t first, size_t& leaf) {
-    if (number == tensor.sizes.size()) {
-      leaf = first;
-      write(element, offset, leaf);
-      return;
-    }
+            size_t number, int64_t offset, size_t first) {
+    if (number == tensor.sizes.size()) return write(element, offset, first);
     out_ << '[';
     for (int64_t i = 0; i < sizes[number]; ++i) {
       if (i > 0) out_ << ", ";
-      axis(tensor, sizes, element, number + 1, offset * tensor.sizes[number] + i, first, leaf);
+      axis(tensor, sizes, element, number + 1, offset * tensor.sizes[number] + i, first);
     }
     out_ << ']';
   }
@@ -79,7 +74,7 @@ class Writer {
 void run(const Program& program, std::ostream& out, const GraphOptions& options) {
   Interpreter interpreter(program, Tape(options.floating));
   const Name main{.function = "main"};
-  const Position at{1, 1};
+  const Position at;
   if (!interpreter.definition(main, std::nullopt, at).parameters.empty())
     interpreter.refuse(at, "'main' has parameters: import a function to call it with values");
   interpreter.call(main, tuple_of({}), at);

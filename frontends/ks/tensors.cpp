@@ -1,6 +1,5 @@
 // Functions that make and read tensors.
 #include <algorithm>
-#include <cmath>
 
 #include "composit/ops/control_flow.h"
 #include "composit/ops/functions.h"
@@ -74,10 +73,7 @@ using composit::DType;
 
 // A Float that is not there is not a number; an `if` around the index keeps it away.
 Value nowhere(const Value& value) {
-  return map_numbers(value, [](const Expr& one) {
-    const bool floats = composit::is_floating_point(one.dtype());
-    return composit::cast(floats ? Expr(std::nan("")) : Expr(int64_t{0}), one.dtype());
-  });
+  return map_numbers(value, [](const Expr& one) { return no_number(one.dtype()); });
 }
 
 Index all_numbers(const Values& values) {
@@ -100,9 +96,12 @@ Value element(const PrimitiveCall& call, const Value& index, const Value& tensor
     const int64_t size = from.sizes[axis];
     // Of a `build` without elements: nothing is read.
     if (range && range->least > range->most) return zero_of(from.at(all_numbers(all)));
-    if (range && (range->least >= size || range->most < 0))
+    const bool is_outside = range && (range->least >= size || range->most < 0);
+    if (is_outside && !call.interpreter.is_repeated())
       call.interpreter.refuse(call.at, "the index " + std::to_string(range->least) +
                                            " of a tensor of " + std::to_string(size));
+    // An if on values keeps it away.
+    if (is_outside && size == 0) return nowhere(from.at(all_numbers(all)));
     if (!range || range->least < 0 || range->most >= size || from.ragged(axis)) {
       const Expr here = one >= 0 && one < from.length(axis);
       inside = inside.defined() ? inside && here : here;
@@ -117,6 +116,7 @@ Value element(const PrimitiveCall& call, const Value& index, const Value& tensor
 // Sums each Float of a value over an index; other numbers are none of a sum.
 Value sum_over(const PrimitiveCall& call, const Value& value, const Expr& variable) {
   Tape& tape = call.interpreter.tape();
+  if (is_bool(value)) refuse(call, "numbers to sum, not Bools");
   if (value.is_number()) return {tape.sum(value.number(), variable)};
   if (value.is_tuple()) {
     Values items;
@@ -295,12 +295,22 @@ Value unrolled(Tape& tape, const Closure& f, Value so_far, const TensorValue& v)
   return so_far;
 }
 
+// The start of a fold: what is carried later may be outside of the start's range.
+Value without_ranges(Tape& tape, const Value& start) {
+  std::vector<Leaf> leaves;
+  tape.leaves(start, {}, leaves);
+  for (Leaf& one : leaves) one.range.reset();
+  size_t next = 0;
+  return tape.from_leaves(start, std::make_shared<const std::vector<Leaf>>(std::move(leaves)),
+                          next);
+}
+
 // fold f init v of a Vec that is not ragged.
 Value fold(const PrimitiveCall& call, const Closure& f, const Value& init_value,
            const TensorValue& v) {
   Tape& tape = call.interpreter.tape();
   if (!tape.has_graph()) return unrolled(tape, f, init_value, v);
-  const Value start = tape.computed(init_value);
+  const Value start = without_ranges(tape, tape.computed(init_value));
   // Indices of enclosing builds that anything here depends on: each has a fold of its own.
   const Expr i = tape.variable(v.sizes[0]);
   const Value element_value = v.at({i});
@@ -317,7 +327,7 @@ Value fold(const PrimitiveCall& call, const Closure& f, const Value& init_value,
   with_index.insert(with_index.end(), outer.begin(), outer.end());
   std::vector<Leaf> carried, elements;
   tape.leaves(start, outer, carried);
-  for (Leaf& one : carried) one.range.reset();  // that of the start
+  for (Leaf& one : carried) one.range.reset();
   tape.leaves(element_value, with_index, elements);
   LazyTensors init, sequences;
   for (const Leaf& one : carried) init.push_back(one.tensor);

@@ -139,6 +139,8 @@ class Tape {
   // axes. Where `inside`, which may be absent, does not hold they are 0.
   void leaves(const Value& value, const std::vector<size_t>& variables, std::vector<Leaf>& leaves,
               const Expr& inside = {});
+  // How many leaves a value of that form has.
+  size_t count_leaves(const Value& form);
   // A value of the same form, whose numbers are read from the leaves from `next` on. `own`: where,
   // of the tensors around it.
   Value from_leaves(const Value& form, const std::shared_ptr<const std::vector<Leaf>>& leaves,
@@ -149,8 +151,6 @@ class Tape {
              LazyTensors& operands) const;
   LazyTensor node(const Expr& value, const std::vector<size_t>& parallel,
                   std::optional<size_t> reduced = {});
-  // The leaves of a value of that form.
-  size_t count_leaves(const Value& form);
   Expr read(const Leaf& leaf, const Index& own, std::optional<Range> range);
   void add_leaf(const Expr& number, const std::vector<size_t>& variables, const Expr& inside,
                 bool is_length, std::vector<Leaf>& all);

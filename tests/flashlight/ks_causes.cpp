@@ -102,7 +102,7 @@ Causes with_ks_causes(Causes others) {
       {"[ks] …: this function takes …, received …", other_parameter},
       {"[ks] …: '…' is defined twice for these arguments", defined_twice},
       {"[ks] …: expected at most … expressions around one", deep},
-      {"[ks] …: '…' calls itself, and values decide how often", endless},
+      {"[ks] …: '…' calls itself more than … times within one another: …", endless},
       {"[ks] …: this assert does not hold", assert_fails},
       {"[ks] …: the index … of a tensor of …", index_outside},
       {"[ks] …: a size that is not known: '…' gets one that depends on values, and nothing says "

@@ -131,7 +131,11 @@ def _take_apart(form: Any, value: Any, name: str, leaves: list[Any]) -> None:
         for number, (part, item) in enumerate(zip(form, value)):
             _take_apart(part, item, f"{name}[{number}]", leaves)
     elif form == "Integer" and _is_whole(value):
+        if not -2**63 <= value < 2**63:
+            raise Error(f"[ks] {name}: expected an Integer of 64 bits, received {value}")
         leaves.append(int(value))
+    elif form == "Float" and _is_whole(value):
+        leaves.append(float(value))
     elif form == "Bool" and isinstance(value, (bool, np.bool_)):
         leaves.append(bool(value))
     else:
@@ -139,8 +143,14 @@ def _take_apart(form: Any, value: Any, name: str, leaves: list[Any]) -> None:
 
 
 def _take_numbers(form: str, value: Any, name: str, leaves: list[Any]) -> None:
-    if isinstance(value, (str, bytes, dict, set, type(None))):
+    if isinstance(value, (str, bytes, dict, set, bool, type(None))):
         raise Error(f"[ks] {name}: expected {form}, received {_text(value)}")
+    if isinstance(value, (list, tuple)):
+        try:
+            value = np.asarray(value)
+        except ValueError:  # of rows of different sizes
+            raise Error(f"[ks] {name}: expected {form}, received rows of different sizes; "
+                        "composit.ks.Ragged.of takes a list of vectors") from None
     leaves.append(value)
 
 
@@ -185,9 +195,9 @@ def _is_whole(value: Any) -> bool:
 
 def _floating(leaves: list[Any]) -> np.dtype:
     """The dtype of the arrays of Floats; float64, as Python's, where there are only numbers."""
-    dtypes = [np.dtype(leaf.dtype) for leaf in leaves
-              if hasattr(leaf, "dtype") and np.dtype(leaf.dtype).kind == "f"]
-    return np.result_type(*dtypes) if dtypes else np.dtype("float64")
+    dtypes = [np.dtype(str(leaf.dtype).removeprefix("torch.")) for leaf in leaves if hasattr(leaf, "dtype")]
+    floats = [dtype for dtype in dtypes if dtype.kind == "f"]
+    return np.result_type(*floats) if floats else np.dtype("float64")
 
 
 def _array(value: Any, floating: np.dtype) -> Any:

@@ -55,6 +55,7 @@ class Function(composit.ks.Function):
         floats = [leaf.dtype for leaf in leaves
                   if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point]
         dtype = functools.reduce(torch.promote_types, floats) if floats else torch.float64
+        self._expect_tensors(leaves, set(floats))
         known = tuple(leaf if isinstance(leaf, (bool, int)) else None for leaf in leaves)
         key = tuple((type(one), one) for one in known)  # True is no 1
         if key not in self._compiled:
@@ -66,12 +67,23 @@ class Function(composit.ks.Function):
             results = [result.numpy() if result.dim() else result.item() for result in results]
         return self._restored(results)
 
+    def _expect_tensors(self, leaves: list[Any], floats: set[torch.dtype]) -> None:
+        if len(floats) > 1:
+            names = " and ".join(sorted(str(one).removeprefix("torch.") for one in floats))
+            raise Error(f"[ks] {self.__name__} expects Floats of one dtype, received {names}")
+        if any(isinstance(leaf, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(leaf)
+               for leaf in leaves):
+            raise Error(f"[ks] {self.__name__} has no rules for torch.func's transformations: its derivatives are "
+                        f"'[fwd {self.__name__}]', '[rev {self.__name__}]' and those by autograd")
+
 
 def _tensor(value: Any, dtype: torch.dtype, function: str) -> torch.Tensor:
     if isinstance(value, torch.Tensor):
-        return value
+        small = (torch.int8, torch.int16, torch.int32, torch.uint8)  # Integers have 64 bits
+        return value.long() if value.dtype in small else value
     if isinstance(value, (float, int, bool, np.ndarray, np.number, np.bool_, list, tuple)):
         array = np.asarray(value)
-        return torch.as_tensor(array, dtype=dtype if array.dtype.kind == "f" else None)
+        to = {"f": dtype, "i": torch.int64}.get(array.dtype.kind)
+        return torch.as_tensor(array.copy() if any(step < 0 for step in array.strides) else array, dtype=to)
     raise Error(f"[ks] {function} expects tensors, arrays and numbers, received a "
                 f"{type(value).__name__}")

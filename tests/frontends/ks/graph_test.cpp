@@ -138,8 +138,10 @@ TEST(KsGraph, RefusesWithAPlace) {
   const auto error = [](const std::string& text, const std::vector<Input>& inputs) {
     return user_error([&] { graph(text, "f", inputs); }).value_or("");
   };
-  EXPECT_THAT(error("(def f Float (x : Float) (f x))", {number(1)}),
-              HasSubstr("test.ks:1:26: 'f' calls itself, and values decide how often"));
+  EXPECT_THAT(
+      error("(def f Float (x : Float) (f x))", {number(1)}),
+      HasSubstr(
+          "test.ks:1:26: 'f' calls itself more than 1000 times within one another: values decide"));
   EXPECT_THAT(error("(def f (Vec (Vec Float)) (v : Vec Float)\n (build 3 (lam (i : Integer) (build "
                     "(imax v) (lam (j : Integer) 1.0)))))",
                     {vec({1, 2})}),
@@ -175,6 +177,51 @@ TEST(KsGraph, AnIndexOutOfRangeGivesNaN) {
   EXPECT_TRUE(std::isnan(
       run("(def f Float (v : Vec Float) (sumbuild 3 (lam (i : Integer) (index (add i 1) v))))", "f",
           {vec({1, 2, 3})})[0]));
+}
+
+// An if keeps it away.
+TEST(KsGraph, AnIndexOutOfRangeInAWayThatIsNotTakenIsNone) {
+  EXPECT_EQ(run("(def f Float ((x : Float) (v : Vec Float)) (if (gt x 5.0) (index 5 v) x))", "f",
+                {number(2), vec({1, 2, 3})}),
+            Numbers{2});
+}
+
+TEST(KsGraph, AnAssertOnValuesThatDoesNotHoldGivesNaN) {
+  const char* const root = "(def f Float (x : Float) (assert (gt x 1.0) (sqrt x)))";
+  EXPECT_EQ(run(root, "f", {number(4)}), Numbers{2});
+  EXPECT_TRUE(std::isnan(run(root, "f", {number(.25)})[0]));
+}
+
+// All numbers of a tensor have its sizes: one that lacks elements would be read behind its end.
+TEST(KsGraph, TakesInputsOfOneSizeForATensor) {
+  const std::string pairs = R"((def f Float (v : Vec (Tuple Float Float))
+  (sumbuild (size v) (lam (i : Integer) (let ((a b) (index i v)) (add a (mul 10.0 b)))))))";
+  EXPECT_EQ(run(pairs, "f", {vec({1, 2}), vec({3, 4})}), Numbers{73});
+  EXPECT_THAT(user_error([&] {
+                graph(pairs, "f", {vec({1, 2, 3}), vec({1})});
+              }).value_or(""),
+              HasSubstr("the parameter 'v': expected inputs of one size for (Vec (Tuple Float "
+                        "Float)), received 3 and 1 along axis 0 of the inputs 0 and 1"));
+  EXPECT_THAT(
+      user_error([] { graph("(def f Integer (v : Vec (Tuple)) (size v))", "f", {}); }).value_or(""),
+      HasSubstr("(Vec (Tuple)) has no numbers, so nothing says how large it is"));
+}
+
+// The derivative of a function of the language is one of a call of it.
+TEST(KsGraph, FunctionsOfTheLanguageHaveDerivatives) {
+  const std::string text = R"((def f (Tuple Float Float Float) (x : Float)
+  (let ((a b) ([rev mul] (tuple x 3.0) 1.0)) (tuple ([rev sin] x 1.0) a b))))";
+  expect_near(run(text, "f", {number(.5)}), {std::cos(.5), 3, .5}, 1e-15);
+}
+
+// A start that is an index is below its size; what is carried later need not be.
+TEST(KsGraph, AFoldForgetsTheRangeOfItsStart) {
+  const std::string text = R"((def f (Vec (Vec Float)) (x : Float)
+  (build 2 (lam (j : Integer) (build 3 (lam (k : Integer) (to_float
+    (fold (lam (t : Tuple Integer Integer)
+            (let ((a b) t) (if (lt a 3) (add a b) (add a (mul j b)))))
+          k (build 5 (lam (i : Integer) (add i 1)))))))))))";
+  EXPECT_EQ(run(text, "f", {number(0)}), (Numbers{3, 4, 3, 15, 16, 17}));
 }
 
 }  // namespace

@@ -84,7 +84,9 @@ TEST(KsParse, ErrorsHaveAPlace) {
             "[ks] a.ks:2:9: expected ')' after an expression, received the end of the text");
   EXPECT_EQ(error("(def f Float () 1.2.3)"), "[ks] a.ks:1:17: expected a number, received '1.2.3'");
   EXPECT_EQ(error("(def f Integer () 99999999999999999999)"),
-            "[ks] a.ks:1:19: expected a number, received '99999999999999999999'");
+            "[ks] a.ks:1:19: '99999999999999999999' is too large for an Integer, of 64 bits");
+  EXPECT_EQ(error("(def f Float () 1e400)"),
+            "[ks] a.ks:1:17: '1e400' is too large or too small for a Float");
   EXPECT_EQ(error("#| a"), "[ks] a.ks:1:1: a comment that does not end: expected |#");
   EXPECT_EQ(error("(def f String () \"a"),
             "[ks] a.ks:1:18: a string that does not end: expected \"");
