@@ -109,13 +109,10 @@ class DevicesBackend : public Backend {
     const Plan plan = plan_of(graph, options);
     std::string text;
     for (size_t i = 0; i < plan.partition.parts.size(); ++i)
-      text += heading(plan.partition, i) +
-              on_device(plan, i,
-                        [&](const Backend& backend) {
-                          return backend.source(plan.partition.parts[i].graph,
-                                                options_of_part(plan, i, options));
-                        }) +
-              "\n";
+      text += section(plan.partition, i, on_device(plan, i, [&](const Backend& backend) {
+                        return backend.source(plan.partition.parts[i].graph,
+                                              options_of_part(plan, i, options));
+                      }));
     return text;
   }
   std::string describe_plan(const Graph& graph, const CompileOptions& options) const override {

@@ -140,7 +140,7 @@ class DevicesCode : public composit::Code {
         parts_(std::move(parts)),
         kept_(std::move(kept)) {
     for (size_t i = 0; i < parts_.size(); ++i)
-      source_ += heading(program_->partition, i) + parts_[i]->source() + "\n";
+      source_ += section(program_->partition, i, parts_[i]->source());
   }
 
   const std::string& source() const override { return source_; }

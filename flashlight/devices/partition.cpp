@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "composit/ir/error.h"
+#include "composit/ir/print.h"
 #include "composit/ir/scope.h"
 #include "composit/ir/transform.h"
 #include "composit/ops/operations.h"
@@ -293,9 +295,15 @@ void Partitioner::build(size_t number) {
 
 }  // namespace
 
-std::string heading(const Partition& partition, size_t part) {
+std::string section(const Partition& partition, size_t part, const std::string& source) {
   const DeviceChoice& device = partition.devices[partition.parts[part].device];
-  return "// ---- part " + std::to_string(part) + " on " + device.name + "\n\n";
+  std::string text = "// ---- part " + std::to_string(part) + " on " + device.name + "\n\n";
+  if (!source.empty()) return text + source + "\n";
+  std::ostringstream graph;
+  composit::print(graph, partition.parts[part].graph, {.annotations = false, .brief = true});
+  std::istringstream lines(graph.str());
+  for (std::string line; std::getline(lines, line);) text += "// " + line + "\n";
+  return text + "\n";
 }
 
 Partition partition(const Graph& graph, const NodeNames& names, const Placement& placement) {

@@ -46,8 +46,8 @@ struct Partition {
   std::set<size_t> decided;         // Placement::lines of what parts compute, not make again
 };
 
-// "// ---- part 3 on small": above its source.
-std::string heading(const Partition& partition, size_t part);
+// "// ---- part 3 on small", and the source; of a backend without one, the operations, as comments.
+std::string section(const Partition& partition, size_t part, const std::string& source);
 
 Partition partition(const composit::Graph& graph, const NodeNames& names,
                     const Placement& placement);

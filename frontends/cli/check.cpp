@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "composit/family/saved_family.h"
+#include "composit/io/saved_capture.h"
 #include "composit/ir/error.h"
 #include "flashlight/capture.h"
 #include "flashlight/check_compiled.h"
@@ -11,15 +13,34 @@
 
 namespace cli {
 
+namespace {
+
+// What another file was imported as has none of a program's structure.
+bool is_of_program(const composit::SavedCapture& saved) {
+  return saved.properties.contains("arguments");
+}
+
+flashlight::CaptureBase load_program(const std::string& folder) {
+  if (const composit::SavedCapture saved = composit::load(folder);
+      !composit::is_family(saved) && !is_of_program(saved))
+    throw composit::UserError("[check] " + folder +
+                              " was imported, so no program's arguments are known to check it "
+                              "with; `flashlight run " +
+                              folder + "` compares results with those that were saved with it");
+  return flashlight::CaptureBase::load(folder);
+}
+
+}  // namespace
+
 int check_grad(const std::string& folder, size_t loss, std::ostream& out) {
-  const auto captured = flashlight::CaptureBase::load(folder);
+  const auto captured = load_program(folder);
   const auto report = captured.check_grad(captured.example_arguments(), loss);
   out << str(report);
   return report.exit_code();
 }
 
 int check_compiled(const CheckCompiledArguments& arguments, std::ostream& out) {
-  const auto captured = flashlight::CaptureBase::load(arguments.folder);
+  const auto captured = load_program(arguments.folder);
   flashlight::CompileSettings settings;
   settings.backend = {arguments.backend->name(), arguments.options};
   const auto report = flashlight::check_compiled_flat(
@@ -30,8 +51,7 @@ int check_compiled(const CheckCompiledArguments& arguments, std::ostream& out) {
 
 void replay_example(const std::string& folder) {
   composit::SavedCapture saved = composit::load(folder);
-  // What another file was imported as has none of a program's structure.
-  if (saved.example_outputs.empty() || !saved.properties.contains("arguments")) return;
+  if (saved.example_outputs.empty() || !is_of_program(saved)) return;
   const auto captured = flashlight::CaptureBase::load(folder);
   saved.example_outputs.clear();
   for (const at::Tensor& result : captured.replay(captured.example_arguments()))
@@ -40,7 +60,7 @@ void replay_example(const std::string& folder) {
 }
 
 int check(const std::string& folder, std::ostream& out) {
-  const auto captured = flashlight::CaptureBase::load(folder);
+  const auto captured = load_program(folder);
   at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
   if (captured.example_generator().defined())  // its draws are those of the example
     generator.set_state(captured.example_generator());

@@ -1,6 +1,4 @@
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -46,12 +44,6 @@ bool is_float64(const ks::ArgumentLeaf& leaf) {
   return type != nullptr && type->dtype == DType::float64;
 }
 
-ks::Program read_ks(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UserError("[ks] " + file + " cannot be read");
-  return ks::parse(std::string(std::istreambuf_iterator<char>(stream), {}), file);
-}
-
 std::string last_function(const ks::Program& program) {
   std::string name;
   for (const ks::Declaration& one : program.declarations)
@@ -62,7 +54,7 @@ std::string last_function(const ks::Program& program) {
 }
 
 int import_ks(const ImportArguments& arguments, std::ostream& out) {
-  const ks::Program program = read_ks(arguments.file);
+  const ks::Program program = ks::load(arguments.file);
   const std::string function =
       arguments.function.empty() ? last_function(program) : arguments.function;
   std::vector<ks::ArgumentLeaf> leaves;
@@ -142,7 +134,7 @@ int import(const ImportArguments& arguments, std::ostream& out) {
 }
 
 int run_ks(const std::string& file, std::ostream& out) {
-  ks::run(read_ks(file), out);
+  ks::run(ks::load(file), out);
   return 0;
 }
 

@@ -1,10 +1,16 @@
 #include "frontends/ks/parse.h"
 
+#include <spdlog/logger.h>
+
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <utility>
 
+#include "composit/io/log.h"
 #include "composit/ir/error.h"
 #include "frontends/ks/tokens.h"
 
@@ -413,6 +419,15 @@ void refuse(const std::string& file, Position at, const std::string& what) {
 }
 
 Program parse(std::string_view text, const std::string& file) { return Parser(text, file).run(); }
+Program load(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(file))
+    throw composit::UserError("[ks] " + file + " cannot be read");
+  Program program = parse(std::string(std::istreambuf_iterator<char>(stream), {}), file);
+  for (const auto& [at, what] : unknown_names(program))
+    composit::log().warn("[ks] {}:{}:{}: {}", file, at.line, at.column, what);
+  return program;
+}
 Name parse_name(std::string_view text) { return Parser(text, "<name>").whole_name(); }
 
 }  // namespace flashlight::ks

@@ -214,6 +214,10 @@ TEST(Code, HasTheSourcesOfAllParts) {
   const std::string source = backend().source(graph, with("exp: on cpp\nneg: on mosaic"));
   EXPECT_THAT(source, AllOf(HasSubstr("// ---- part 0 on cpp"),
                             HasSubstr("// ---- part 1 on mosaic"), HasSubstr("f_1")));
+  // A backend without a text runs operations.
+  EXPECT_THAT(backend().source(graph, with("exp: on cpp\nneg: on reference")),
+              HasSubstr("// ---- part 1 on reference\n\n// graph(%exp: float32[2]) {\n"
+                        "//   %neg: float32[2] = aten::neg(%exp)\n"));
 }
 
 TEST(Code, IsRefusedWithWhoCouldRunIt) {

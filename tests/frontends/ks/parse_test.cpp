@@ -97,5 +97,20 @@ TEST(KsParse, ErrorsHaveAPlace) {
             "[ks] a.ks:1:17: expected a word, a number, a string or a parenthesis, received '{'");
 }
 
+// Also where nobody calls a function: then no graph is made of it.
+TEST(KsParse, FindsNamesThatMeanNothing) {
+  std::string found;
+  for (const auto& [at, what] : unknown_names(parse(R"(
+(edef e Float Float)
+(def f Float (x : Float) (let ((a b) (tuple x y)) (if (gt a b) (g (e a)) (sin b))))
+(def h Float (k : (Lam Float Float)) (k ([rev f] 1.0 a)))
+(rule "r" (x : Float) (f x) (undefined (sumbuild 2 (lam (i : Integer) (index i v))))))")))
+    found += std::to_string(at.line) + ":" + std::to_string(at.column) + " " + what + "\n";
+  EXPECT_EQ(found,
+            "3:47 there is no variable 'y'\n3:64 there is no function 'g'\n"
+            "4:54 there is no variable 'a'\n5:29 there is no function 'undefined'\n"
+            "5:80 there is no variable 'v'\n");
+}
+
 }  // namespace
 }  // namespace flashlight::ks

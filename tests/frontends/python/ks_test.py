@@ -125,6 +125,11 @@ class OnLazyTensors(KsTest):
             (lambda: program["nothing"], "there is no function 'nothing'"),
             (lambda: program.text(1.0), "Python has no value of type String"),
             (lambda: composit.ks.load("nothing.ks"), "nothing.ks cannot be read"),
+            (lambda: composit.ks.load(self.folder.name), "cannot be read"),
+            (lambda: program.total(np.ones(3), 2**63, True), "n: expected an Integer of 64 bits"),
+            (lambda: program.total(np.ones(3), True, True), "n: expected Integer, received a bool"),
+            (lambda: program.soft(True), "x: expected Float, received a bool"),
+            (lambda: program.total([[1.0], [2.0, 3.0]], 2, True), "rows of different sizes; composit.ks.Ragged.of"),
         ]:
             with self.subTest(message), self.assertRaisesRegex(composit.Error, message):
                 call()
@@ -144,6 +149,26 @@ class OnTensors(KsTest):
         np.testing.assert_allclose(program.soft(1.5), soft(1.5), 1e-15)
         self.assertIsInstance(program.total(np.ones(3), 3, False), float)
         self.assertIsInstance(program.soft(cnp.asarray(np.array(1.5))), composit.LazyTensor)
+
+    def test_takes_what_holds_the_numbers(self):
+        program = flashlight.ks(self.file)
+        self.assertEqual(program.soft(2), program.soft(2.0))
+        turned = np.arange(3.0)[::-1]
+        self.assertEqual(program.total(turned, 2, True), program.total(turned.copy(), 2, True))
+        self.assertEqual(cnp.evaluate(composit.ks.load(self.file).soft(torch.tensor(2.0))).dtype, np.float32)
+        (pathlib.Path(self.folder.name) / "at.ks").write_text(
+            "(def at Float ((n : Integer) (v : Vec Float)) (index n v))\n"
+            "(def pairs Float (v : Vec (Tuple Float Float))\n"
+            "  (sumbuild (size v) (lam (i : Integer) (get$2$2 (index i v)))))")
+        program = flashlight.ks(pathlib.Path(self.folder.name) / "at.ks")
+        self.assertEqual(program.at(torch.tensor(1, dtype=torch.int32), torch.arange(3.0)), 1)
+        for call, message in [
+            (lambda: program.pairs((torch.ones(3), torch.ones(1))), "expected inputs of one size .* 3 and 1"),
+            (lambda: program.pairs((torch.ones(3), torch.ones(3).double())), "Floats of one dtype, received fl"),
+            (lambda: torch.func.vmap(lambda v: program.at(1, v))(torch.ones(2, 3)), "torch.func's transformations"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(composit.Error, message):
+                call()
 
     def test_true_is_not_one(self):
         (pathlib.Path(self.folder.name) / "of.ks").write_text(

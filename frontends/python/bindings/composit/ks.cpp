@@ -1,6 +1,4 @@
 // Programs of Knossos' language.
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
 #include "composit/ir/error.h"
@@ -15,12 +13,6 @@ namespace {
 
 using namespace py::literals;
 namespace ks = flashlight::ks;
-
-ks::Program read(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw UserError("[ks] " + file + " cannot be read");
-  return ks::parse(std::string(std::istreambuf_iterator<char>(stream), {}), file);
-}
 
 std::vector<std::string> functions(const ks::Program& program) {
   std::vector<std::string> names;
@@ -73,7 +65,7 @@ NdArrays call(const ks::ProgramFunction& function, const py::list& arguments) {
 
 void add_ks(py::module_& module) {
   py::class_<ks::Program>(module, "KsProgram")
-      .def(py::init(&read), "file"_a)
+      .def(py::init(&ks::load), "file"_a)
       .def_property_readonly("functions", &functions)
       .def("run", [](const ks::Program& program) {
         std::ostringstream out;
