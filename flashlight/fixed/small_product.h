@@ -97,6 +97,29 @@ inline void product_in_vectors(const T* a, const T* b, T* c, std::integer_sequen
   std::memcpy(c, &sum, sizeof sum);
 }
 
+#if __has_builtin(__builtin_shufflevector)
+// Square matrices that are two vectors each: term k of two rows' half is a's column k beside itself
+// times b's row k repeated.
+template <class T, int kSide, int... kAt>
+inline void product_in_halves(const T* a, const T* b, T* c, std::integer_sequence<int, kAt...>) {
+  using Row = fl::detail::Vectors<T, kSide* static_cast<int>(sizeof(T))>;
+  using Lanes = fl::detail::Vectors<T, static_cast<int>(sizeof...(kAt) * sizeof(T))>;
+  const auto half = [&]<int... kTerms>(int64_t first, std::integer_sequence<int, kTerms...>) {
+    const typename Lanes::Vector left = Lanes::load(a + first);
+    typename Lanes::Vector sum = {};
+    const auto add = [&]<int kTerm>(std::integral_constant<int, kTerm>) {
+      const typename Row::Vector row = Row::load(b + kTerm * kSide);
+      sum += __builtin_shufflevector(left, left, (kAt / kSide * kSide + kTerm)...) *
+             __builtin_shufflevector(row, row, (kAt % kSide)...);
+    };
+    (add(std::integral_constant<int, kTerms>()), ...);
+    std::memcpy(c + first, &sum, sizeof sum);
+  };
+  half(0, std::make_integer_sequence<int, kSide>());
+  half(sizeof...(kAt), std::make_integer_sequence<int, kSide>());
+}
+#endif
+
 // c = a b of matrices [kRows][kTerms] and [kTerms][kColumns], row-major, that do not overlap.
 template <class T, int64_t kRows, int64_t kTerms, int64_t kColumns>
 inline void small_product(const T* a, const T* b, T* c) {
@@ -105,6 +128,10 @@ inline void small_product(const T* a, const T* b, T* c) {
   if constexpr (std::is_floating_point_v<T> && kSquare && (kRows == 2 || kRows == 4) &&
                 kRows * kRows <= kLanes)
     product_in_vectors<T, kRows>(a, b, c, std::make_integer_sequence<int, kRows * kRows>());
+#if __has_builtin(__builtin_shufflevector)
+  else if constexpr (std::is_floating_point_v<T> && kSquare && kRows * kRows == 2 * kLanes)
+    product_in_halves<T, kRows>(a, b, c, std::make_integer_sequence<int, kLanes>());
+#endif
   else if constexpr (std::is_floating_point_v<T>)
     product_from<T, kRows, kTerms, kColumns, kLanes>(a, b, c);
   else
