@@ -118,9 +118,20 @@ endfunction()
 # A GoogleTest program; every TEST becomes a CTest test named after the program and itself. With
 # ONE_PROCESS the program is one CTest test: right for many small tests that need LibTorch, which
 # takes half a second to load. With INSTRUCTIONS avx512f avx512_bf16, called as in /proc/cpuinfo, it is
-# compiled for these, and skipped on a processor that lacks one.
+# compiled for these, and skipped on a processor that lacks one; a build from nothing
+# (FLASHLIGHT_UNITY) does not compile it there.
 function(flashlight_test target)
   cmake_parse_arguments(arg "ONE_PROCESS" "" "SOURCES;LIBRARIES;INSTRUCTIONS" ${ARGN})
+  if(arg_INSTRUCTIONS AND FLASHLIGHT_UNITY)
+    list(JOIN arg_INSTRUCTIONS " " instructions)
+    set(where_able ${PROJECT_SOURCE_DIR}/tools/run_where_able.sh "${instructions}" true)
+    execute_process(COMMAND ${where_able} --gtest_list_tests OUTPUT_VARIABLE missing)
+    if(missing)
+      add_test(NAME ${target} COMMAND ${where_able})
+      set_tests_properties(${target} PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
+      return()
+    endif()
+  endif()
   flashlight_program(${target} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES})
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
   set(runner "")
