@@ -50,9 +50,15 @@ const Option& find_option(const OptionTable& table, const std::string& name, Opt
   const auto found = std::find_if(table.begin(), table.end(), [&](const Option& option) {
     return option.name == name && serves(option, use);
   });
-  if (found == table.end())
+  if (found == table.end()) {
+    const bool exists = std::any_of(table.begin(), table.end(),
+                                    [&](const Option& option) { return option.name == name; });
+    const std::string where = use == Option::Use::programs
+                                  ? ", an option of code that is called in this process"
+                                  : ", an option of programs that are built elsewhere";
     throw UserError("[" + backend + "] expected " + expected_options(table, use) + ", received '" +
-                    name + "'");
+                    name + "'" + (exists ? where : ""));
+  }
   return *found;
 }
 

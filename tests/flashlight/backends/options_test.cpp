@@ -51,7 +51,8 @@ TEST(Options, what_there_is_not_is_refused) {
   EXPECT_EQ(user_error([] {
               calls({{"target", "there"}});
             }),
-            "[mine] expected one of the options exact, depth, scale, label, received 'target'");
+            "[mine] expected one of the options exact, depth, scale, label, received 'target', an "
+            "option of programs that are built elsewhere");
   EXPECT_EQ(user_error([] {
               complete({{"x", 1}}, {}, Option::Use::both, "mine");
             }),
