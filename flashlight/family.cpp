@@ -195,7 +195,10 @@ CaptureBase FamilyBase::open_at(const SizeValues& sizes) const {
 
 CaptureBase FamilyBase::fresh_at(const SizeValues& sizes) const {
   expect_not_refuted(sizes);
-  return merged_at(state_->cases, state_->examples, sizes, numbers_now({}));
+  const NumberValues numbers = numbers_now({});
+  const CaptureBase capture = merged_at(state_->cases, state_->examples, sizes, numbers);
+  FamilyMaker::set_numbers(capture, numbers);
+  return capture;
 }
 
 CaptureBase FamilyBase::fresh_open_at(const SizeValues& sizes) const {

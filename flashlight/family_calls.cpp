@@ -1,5 +1,6 @@
 // Calls of a family: its numbers, which are no sizes, and its replays.
 #include <algorithm>
+#include <cmath>
 
 #include "composit/ir/error.h"
 #include "flashlight/family_inside.h"
@@ -32,7 +33,14 @@ NumberValues FamilyBase::numbers_now(const Structure& arguments) const {
   const auto known = composit::numbers_of(state_->cases);
   NumberValues numbers = numbers_;
   for (const auto& [name, number] : numbers_of_arguments(arguments))
-    if (known.contains(name)) numbers.emplace(name, number);
+    if (known.contains(name)) {
+      const double given = numbers.emplace(name, number).first->second;
+      if (given != number && !(std::isnan(given) && std::isnan(number)))
+        throw UserError("[family] expected the number '" + name +
+                        "' as it was given for all calls, " + composit::list_of_numbers({given}) +
+                        ", received " + composit::list_of_numbers({number}) +
+                        " among the arguments");
+    }
   std::vector<FamilyNumber> used;
   for (const FamilyNumber& number : state_->settings.numbers)
     if (known.contains(number.name)) used.push_back(number);
@@ -53,11 +61,13 @@ void FamilyBase::expect_arguments(const Structure& structure) const {
   const Structure& expected = argument_structure();
   if (structure == expected) return;
   const auto known = composit::numbers_of(state_->cases);
-  const NumberValues numbers = numbers_of_arguments(structure);
+  const std::map<std::string, std::string> texts = number_texts(structure);
   bool are_known = same_but_for_numbers(expected, structure);
-  for (const auto& [name, number] : numbers_of_arguments(expected))
-    are_known = are_known && (known.contains(name) || numbers.at(name) == number);
+  for (const auto& [name, text] : number_texts(expected))
+    are_known = are_known && (known.contains(name) || texts.at(name) == text);
   if (!are_known) detail::expect_structure(expected, structure);
+  expect_number_types(state_->examples, structure,
+                      [&](const std::string& name) { return known.contains(name); });
 }
 
 FlatValues FamilyBase::call(const FlatValues& arguments) const {

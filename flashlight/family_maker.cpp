@@ -8,6 +8,7 @@
 #include "composit/family/number_inputs.h"
 #include "composit/ir/error.h"
 #include "composit/ir/transform.h"
+#include "flashlight/family_numbers.h"
 #include "flashlight/followed_numbers.h"
 #include "tracer/geometry.h"
 
@@ -130,6 +131,14 @@ CaptureBase FamilyMaker::bound(const std::vector<CaptureBase>& examples, const G
     return arguments;
   };
   return CaptureBase(std::move(state));
+}
+
+void FamilyMaker::set_numbers(const CaptureBase& bound, const composit::NumberValues& numbers) {
+  CaptureBase::State& state = *bound.state_;
+  Structure arguments = with_numbers(state.arguments, numbers);
+  if (arguments == state.arguments) return;
+  if (state.program && state.program_as) state.program = state.program_as(arguments);
+  state.arguments = std::move(arguments);
 }
 
 CaptureBase FamilyMaker::open(const CaptureBase& example, const composit::Family& family,

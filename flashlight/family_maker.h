@@ -38,6 +38,13 @@ class FamilyMaker {
   static CaptureBase with_number_inputs(const CaptureBase& example, const composit::Family& family,
                                         const composit::Binding& binding,
                                         const std::vector<std::string>& names);
+  // Of a capture that `bound` gave and nobody else has: these numbers are those of its arguments.
+  static void set_numbers(const CaptureBase& bound, const composit::NumberValues& numbers);
+  // Of the same: who runs its program again.
+  static void set_program(const CaptureBase& bound, Program program, NamesOf named) {
+    bound.state_->program = std::move(program);
+    bound.state_->named = std::move(named);
+  }
   // True if no number of it follows the calls or is given: see State::follows_own_values.
   static bool follows_own_values(const CaptureBase& capture) {
     return capture.now().follows_own_values();

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdlib>
 #include <set>
 
 #include "composit/ir/error.h"
+#include "flashlight/structure_numbers.h"
 #include "tracer/replay.h"
 
 namespace flashlight {
@@ -34,17 +37,78 @@ composit::NumberLeaf leaf_of(const std::string& name, const std::vector<NumberVa
   return leaf;
 }
 
+// The name that a number has in a family, of the one it has in a structure.
+std::string name_of_path(const std::string& path) {
+  const std::string rest = path.substr(kPrefix.size() + 1);
+  const bool by_place = std::isdigit(static_cast<unsigned char>(rest[0])) != 0;
+  return composit::number_name(by_place ? path : rest);
+}
+
+void expect_exact(const std::string& name, const std::string& text) {
+  constexpr double kExact = 9007199254740992.0;  // from here on not each integer is a double
+  if (!is_integer_text(text) || std::abs(std::strtod(text.c_str(), nullptr)) < kExact) return;
+  throw UserError("[family] expected an integer below 2^53 as the number '" + name +
+                  "', received " + text +
+                  ": numbers of families are doubles, and not each "
+                  "integer above is one; pass it in a tensor");
+}
+
 }  // namespace
+
+std::map<std::string, std::string> number_texts(const Structure& structure) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [path, text] : number_texts_in(structure, std::string(kPrefix)))
+    texts.emplace(name_of_path(path), text);
+  return texts;
+}
 
 NumberValues numbers_of_arguments(const Structure& structure) {
   NumberValues numbers;
-  for (const auto& [path, number] : numbers_in(structure, std::string(kPrefix))) {
-    const std::string rest = path.substr(kPrefix.size() + 1);
-    const bool by_place = std::isdigit(static_cast<unsigned char>(rest[0])) != 0;
-    numbers.emplace(composit::number_name(by_place ? path : rest), number);
-  }
+  for (const auto& [path, number] : numbers_in(structure, std::string(kPrefix)))
+    numbers.emplace(name_of_path(path), number);
   return numbers;
 }
+
+Structure with_numbers(const Structure& structure, const NumberValues& numbers) {
+  return with_numbers_in(structure, std::string(kPrefix), [&](const std::string& path) {
+    const auto found = numbers.find(name_of_path(path));
+    return found == numbers.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+void expect_number_types(const std::vector<CaptureBase>& examples, const Structure& arguments,
+                         const std::function<bool(const std::string& name)>& may_differ) {
+  for (const auto& [name, text] : number_texts(arguments)) {
+    if (!may_differ(name)) continue;
+    expect_exact(name, text);
+    std::string shown;
+    const bool has_type =
+        std::any_of(examples.begin(), examples.end(), [&](const CaptureBase& example) {
+          shown = number_texts(example.argument_structure()).at(name);
+          return is_integer_text(shown) == is_integer_text(text);
+        });
+    if (has_type) continue;
+    const bool integer = is_integer_text(text);
+    throw UserError("[family] expected " + std::string(integer ? "a float" : "an integer") +
+                    " as the number '" + name + "', as " + shown + " of the examples, received " +
+                    (integer ? "the integer " : "the float ") + text +
+                    ": operators may give another dtype for it; pass " +
+                    (integer ? "a float" : "an integer") + ", or add an example that has one");
+  }
+}
+
+namespace {
+
+// UserError where the examples have other numbers, and one of them is an integer that no double is.
+void expect_exact_where_others(const std::string& name, const std::vector<CaptureBase>& examples) {
+  std::set<std::string> texts;
+  for (const CaptureBase& example : examples)
+    texts.insert(number_texts(example.argument_structure()).at(name));
+  for (const std::string& text : texts)
+    if (texts.size() > 1) expect_exact(name, text);
+}
+
+}  // namespace
 
 composit::NumbersShown numbers_shown(const std::vector<CaptureBase>& examples,
                                      const std::vector<NumberValues>& given) {
@@ -68,6 +132,7 @@ composit::NumbersShown numbers_shown(const std::vector<CaptureBase>& examples,
     of_arguments.push_back(numbers_of_arguments(example.argument_structure()));
   for (const auto& [name, number] : of_arguments.at(0)) {
     composit::NumberLeaf leaf = leaf_of(name, of_arguments);
+    expect_exact_where_others(name, examples);
     if (!all_equal(leaf.values)) shown.given.push_back(std::move(leaf));
   }
   return shown;

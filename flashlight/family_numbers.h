@@ -2,6 +2,7 @@
 // only.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,17 @@ namespace flashlight {
 
 // The numbers among arguments of this structure, by their names in a family: "input_2", "lr".
 composit::NumberValues numbers_of_arguments(const Structure& structure);
+
+// The same as their texts, which say the types.
+std::map<std::string, std::string> number_texts(const Structure& structure);
+
+// The structure with these numbers in it, by the same names.
+Structure with_numbers(const Structure& structure, const composit::NumberValues& numbers);
+
+// UserError where numbers of this name among arguments have no type that an example has, or are
+// integers that no double is.
+void expect_number_types(const std::vector<CaptureBase>& examples, const Structure& arguments,
+                         const std::function<bool(const std::string& name)>& may_differ);
 
 // What examples were given: `given` by example, and numbers among their arguments that differ.
 // UserError where an example lacks one, or all have the same.

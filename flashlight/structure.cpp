@@ -1,8 +1,12 @@
 #include "flashlight/structure.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+
+#include "composit/ir/literal.h"
+#include "flashlight/structure_numbers.h"
 
 namespace flashlight {
 namespace {
@@ -119,6 +123,19 @@ std::optional<double> number_of(const Structure& part) {
   return *end == '\0' ? std::optional(number) : std::nullopt;
 }
 
+// The number as text of the same type, and of the same language.
+std::string text_like(const std::string& old, double number) {
+  if (is_integer_text(old)) return std::to_string(static_cast<long long>(number));
+  std::string text;
+  if (old.find("0x") == old.npos) {
+    composit::append_float(text, number);
+    return text;
+  }
+  char exact[40];
+  std::snprintf(exact, sizeof exact, "%a", number);
+  return exact;
+}
+
 }  // namespace
 
 std::string str(const Structure& structure) { return to_json(structure).dump(); }
@@ -143,6 +160,32 @@ std::map<std::string, double> numbers_in(const Structure& structure, const std::
   for (const Leaf& leaf : leaves_of(structure, prefix))
     if (const auto number = number_of(*leaf.part)) numbers.emplace(leaf.path, *number);
   return numbers;
+}
+
+std::map<std::string, std::string> number_texts_in(const Structure& structure,
+                                                   const std::string& prefix) {
+  std::map<std::string, std::string> texts;
+  for (const Leaf& leaf : leaves_of(structure, prefix))
+    if (number_of(*leaf.part)) texts.emplace(leaf.path, leaf.part->text);
+  return texts;
+}
+
+bool is_integer_text(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+Structure with_numbers_in(const Structure& structure, const std::string& prefix,
+                          const NumberOfPath& number_of_path) {
+  Structure result = structure;
+  for (const Leaf& leaf : leaves_of(result, prefix)) {
+    const auto old = number_of(*leaf.part);
+    const auto now = old ? number_of_path(leaf.path) : std::nullopt;
+    if (!now || *now == *old) continue;
+    std::string& text = const_cast<Structure*>(leaf.part)->text;  // a part of `result`
+    text = text_like(text, *now);
+  }
+  return result;
 }
 
 bool same_but_for_numbers(const Structure& a, const Structure& b) {

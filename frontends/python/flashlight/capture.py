@@ -81,6 +81,18 @@ _FORMATS = {"pt2": {"parameters_as_buffers": False},
             "mlir": {"weights_as_parameters": False, "drop_guards": False}}
 
 
+def loaded_arguments(native: Any) -> Structure:
+    """How a loaded capture, or a family, is called from Python."""
+    arguments = parse(native.argument_structure)
+    call = arguments.kind == "tuple" and len(arguments.children) == 2 and (
+        arguments.children[0].kind == "tuple" and arguments.children[1].kind == "map")
+    if call:
+        return arguments
+    return Structure("tuple", children=(  # captured from C++
+        Structure("tuple", children=arguments.children, rebuild=tuple),
+        Structure("map", rebuild=lambda _: {})), rebuild=tuple)
+
+
 class _Arguments:
     """Takes the arguments of a call apart; they must be made as those of the example were."""
 
@@ -131,14 +143,7 @@ class Capture:
 
     @classmethod
     def _loaded(cls, native):
-        arguments = parse(native.argument_structure)
-        call = arguments.kind == "tuple" and len(arguments.children) == 2 and (
-            arguments.children[0].kind == "tuple" and arguments.children[1].kind == "map")
-        if not call:  # captured from C++
-            arguments = Structure("tuple", children=(
-                Structure("tuple", children=arguments.children, rebuild=tuple),
-                Structure("map", rebuild=lambda _: {})), rebuild=tuple)
-        return cls(native, arguments, parse(native.result_structure))
+        return cls(native, loaded_arguments(native), parse(native.result_structure))
 
     # ---- running --------------------------------------------------------------------------------
 

@@ -10,15 +10,17 @@
 
 from __future__ import annotations
 
+import copy
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from composit import Error
 
 from flashlight import _flashlight
-from flashlight.capture import Capture, _call_text, _identifier, export, seen_once, trace
-from flashlight.structure import flatten
+from flashlight.capture import Capture, _Arguments, _call_text, _identifier, export, loaded_arguments, seen_once, trace
+from flashlight.structure import Structure, flatten, parse
 from flashlight.watch import Watch
 
 
@@ -48,9 +50,9 @@ def trace_family(program: Callable, examples: Iterable | Callable,
 
     Error that names the node and its line where the program takes other ways, or where an integer
     follows from sizes in no way or in several."""
-    predicates, numbers = dict(predicates or {}), dict(numbers or {})
+    predicates, numbers = dict(predicates or {}), _Numbers(numbers or {})
     if callable(examples):
-        if numbers:
+        if numbers.sources:
             raise Error("[family] expected examples, not a function that makes them, where numbers "
                         "change that are no sizes")
         return _over(program, examples, sizes, predicates)
@@ -61,7 +63,7 @@ def trace_family(program: Callable, examples: Iterable | Callable,
     captures, shown = [], []
     for example in examples:
         inputs, kwargs = _call_of(example)
-        shown.append(_read(numbers))
+        shown.append(numbers.show())
         captures.append(trace(program, *inputs, seen_once, **kwargs))
     if not captures:
         raise Error("[unify] expected examples, received none")
@@ -74,8 +76,39 @@ def load_family(folder: str | pathlib.Path) -> "Family":
     return Family(_flashlight.Family.load(pathlib.Path(folder)), [])
 
 
-def _read(numbers: Mapping[str, Callable[[], float]]) -> dict[str, float]:
-    return {name: float(get()) for name, get in numbers.items()}
+class _Numbers:
+    """Functions that read numbers of the program, and the types that these had when it was shown."""
+
+    def __init__(self, sources: Mapping[str, Callable[[], float]]):
+        self.sources = dict(sources)
+        self.types: dict[str, set[str]] = {name: set() for name in sources}
+
+    def show(self) -> dict[str, float]:
+        """The numbers of an example."""
+        values = {name: get() for name, get in self.sources.items()}
+        for name, value in values.items():
+            self.types[name].add(_type_of(value))
+        return {name: _double(name, value) for name, value in values.items()}
+
+    def read(self) -> dict[str, float]:
+        """The present numbers. Error where one has a type that no example had."""
+        values = {name: get() for name, get in self.sources.items()}
+        for name, value in values.items():
+            if (kind := _type_of(value)) not in self.types[name]:
+                raise Error(f"[family] expected {' or '.join(self.types[name])} as the number '{name}', as in the "
+                            f"examples, received {kind}, {value}: operators may give another dtype for it")
+        return {name: _double(name, value) for name, value in values.items()}
+
+
+def _type_of(value: Any) -> str:
+    return "an integer" if isinstance(value, Integral) else "a float"
+
+
+def _double(name: str, value: Any) -> float:
+    if isinstance(value, Integral) and abs(value) >= 2 ** 53:
+        raise Error(f"[family] expected an integer below 2^53 as the number '{name}', received {value}: numbers of "
+                    "families are doubles, and not each integer above is one; pass it in a tensor")
+    return float(value)
 
 
 def _call_of(example: Any) -> tuple[tuple, dict]:
@@ -117,14 +150,16 @@ class Family:
     the sizes of its arguments and replays. Error outside of what was shown or checked."""
 
     def __init__(self, native, captures: list[Capture],
-                 numbers: Mapping[str, Callable[[], float]] | None = None,
+                 numbers: _Numbers | None = None,
                  given: Mapping[str, float] | None = None, watch: Watch | None = None):
         self._native = native
         self._captures = captures  # native holds their programs weakly
         self._bound: dict[tuple, Capture] = {}
-        self._numbers = dict(numbers or {})  # functions that read them
+        self._numbers = numbers or _Numbers({})
         self._given = dict(given or {})
         self._watch = watch or self._watch_now()
+        self._arguments = _Arguments(captures[0]._arguments.structure if captures else loaded_arguments(native))
+        self._loaded_results: Structure | None = None
 
     def _watch_now(self) -> Watch | None:
         """Tells of changes to the program's modules since it ran last."""
@@ -137,23 +172,30 @@ class Family:
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         self._expect_unchanged()
         tensors, structure = self._flattened(inputs, kwargs)
-        results = self._native.call(tensors, structure, self._numbers_now())
-        return self._results().unflatten(results)
+        return self._unflattened(*self._native.call(tensors, structure, self._numbers_now()))
 
     def _flattened(self, inputs, kwargs) -> tuple[list, str]:
         """The tensors, and the structure as text: with the numbers that are there."""
-        if self._captures and self._native.numbers:
-            tensors, structure = flatten((tuple(inputs), kwargs), "arguments")
-            return tensors, structure.text()
-        return self._tensors(inputs, kwargs), self._native.argument_structure  # tells of others
+        tensors, structure = flatten((tuple(inputs), kwargs), "arguments")
+        if structure != self._arguments.structure and self._native.numbers:
+            return tensors, structure.text()  # native tells of others
+        return self._tensors(inputs, kwargs), self._native.argument_structure
+
+    def _unflattened(self, results: list, structure: str) -> Any:
+        if self._captures:
+            return self._captures[0]._results.unflatten(results)
+        if self._loaded_results is None:
+            self._loaded_results = parse(structure)
+        return self._loaded_results.unflatten(results)
 
     def _numbers_now(self) -> dict[str, float]:
-        return {**_read(self._numbers), **self._given}
+        return {**self._numbers.read(), **self._given}
 
     def with_numbers(self, **numbers: float) -> "Family":
         """The same family, for which these numbers are what the program has for them. Error for a
         name that no number has. Names with a point are given as `**{"train.py:31": 0.1}`."""
         self._native.with_numbers(numbers)  # tells of wrong names
+        numbers = {name: _double(name, value) for name, value in numbers.items()}
         return Family(self._native, self._captures, self._numbers, {**self._given, **numbers}, self._watch)
 
     @property
@@ -196,7 +238,7 @@ class Family:
         if not self._captures:
             raise Error("[family] a loaded family does not know its program: trace it again")
         self._expect_unchanged()
-        numbers = self._numbers_now()
+        numbers = {**self._numbers.show(), **self._given}
         try:
             capture = trace(self._captures[0]._program.function, *inputs, seen_once, **kwargs)
             self._native.extend(capture._native, numbers)
@@ -247,29 +289,19 @@ class Family:
         if not self._captures:
             return Capture._loaded(native)
         first = self._captures[0]
-        return Capture(native, first._arguments.structure, first._results, first._program,
-                       first.name, by_name=True)
+        arguments, program = first._arguments.structure, first._program
+        if native.argument_structure != arguments.text():  # other numbers are bound
+            arguments = arguments.with_numbers_of(parse(native.argument_structure))
+            program = copy.copy(program)
+            program.arguments = arguments
+            native.run_by(program)
+        return Capture(native, arguments, first._results, program, first.name, by_name=True)
 
     def _tensors(self, inputs, kwargs):
-        structure = self._for_structure()
-        return structure.flatten(inputs, kwargs)
-
-    def _first(self) -> Capture:
-        if self._captures:
-            return self._captures[0]
-        shown = {name: shown[0] for name, (origin, shown) in self._native.numbers.items()
-                 if origin != "read"}
-        return self._captured(self._native.with_numbers(shown).at(
-            {name: shown[0] for name, shown, *_ in self._native.sizes}))
-
-    def _for_structure(self):
-        return self._first()._arguments
-
-    def _results(self):
-        return self._first()._results
+        return self._arguments.flatten(inputs, kwargs)
 
     def _name(self) -> str:
-        return _identifier(self._first().name)
+        return _identifier(self._captures[0].name if self._captures else "program")
 
     def _for(self, inputs, kwargs) -> Capture:
         return self.at(**self._native.sizes_of_call(self._tensors(inputs, kwargs)))
@@ -288,8 +320,7 @@ class CompiledFamily:
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         self._family._expect_unchanged()
         tensors, structure = self._family._flattened(inputs, kwargs)
-        results = self._programs.call(tensors, structure, self._family._numbers_now())
-        return self._family._results().unflatten(results)
+        return self._family._unflattened(*self._programs.call(tensors, structure, self._family._numbers_now()))
 
     def profile(self, *inputs: Any, peak: float = 0.0, **kwargs: Any) -> str:
         """The time of each kernel in one call at these sizes: see `CompiledCapture.profile`."""

@@ -26,9 +26,9 @@ _PLAIN = (bool, int, float, complex, str, bytes, torch.dtype, torch.device, torc
           torch.memory_format, torch.Size, enum.Enum, range, slice, type(Ellipsis))
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Structure:
-    """A value without its tensors."""
+    """A value without its tensors. Equal to another one of the same text: 2 is not 2.0."""
 
     kind: str  # "tensor", "absent", "value", "list", "tuple", "map"
     value: Any = None  # of kind "value"
@@ -47,6 +47,24 @@ class Structure:
             return self.value
         return self.rebuild([child._take(tensors) for child in self.children])
 
+    def __eq__(self, other) -> bool:
+        if not isinstance(other, Structure):
+            return NotImplemented
+        if (self.kind, self.keys) != (other.kind, other.keys):
+            return False
+        if self.kind == "value":
+            return _text_of(self.value) == _text_of(other.value)
+        return self.children == other.children
+
+    __hash__ = None
+
+    def with_numbers_of(self, other: "Structure") -> "Structure":
+        """The same with the numbers that `other`, which differs in nothing else, has."""
+        if self.kind == "value" and type(self.value) in (int, float):
+            return self if self == other else Structure("value", type(self.value)(other.value))
+        children = tuple(child.with_numbers_of(one) for child, one in zip(self.children, other.children))
+        return dataclasses.replace(self, children=children)
+
     def text(self) -> str:
         """As flashlight::str(Structure) writes it."""
         return json.dumps(self._json(), separators=(",", ":"), ensure_ascii=False)
@@ -57,7 +75,7 @@ class Structure:
         if self.kind == "absent":
             return None
         if self.kind == "value":
-            return {"value": repr(self.value)}
+            return {"value": _text_of(self.value)}
         children = [child._json() for child in self.children]
         if self.kind == "list":
             return children
@@ -69,7 +87,7 @@ class Structure:
         if self.kind in ("tensor", "absent"):
             return "tensor" if self.kind == "tensor" else "None"
         if self.kind == "value":
-            return repr(self.value)
+            return _text_of(self.value)
         children = [str(child) for child in self.children]
         if self.kind == "map":
             return "{" + ", ".join(f"{k}: {c}" for k, c in zip(self.keys, children)) + "}"
@@ -173,12 +191,18 @@ def _from_json(data) -> Structure:
 
 
 class _Text(str):
-    """A value only its text is known of; equal to what has this text."""
+    """A value only its text is known of."""
 
-    def __eq__(self, other):
-        return repr(other) == str(self)
 
-    __hash__ = str.__hash__
+def _text_of(value) -> str:
+    if isinstance(value, _Text):
+        return str(value)
+    if isinstance(value, (bool, enum.Enum)):
+        return repr(value)
+    for kind in (int, float):  # NumPy's floats, too
+        if isinstance(value, kind):
+            return kind.__repr__(value)
+    return repr(value)
 
 
 def _literal(text: str):

@@ -133,6 +133,16 @@ def rate_changed_after_its_capture():
     captured(torch.ones(2))
 
 
+def family_of_a_number():
+    return flashlight.trace_family(lambda x, by: x * by,
+                                   [(torch.ones(rows), by) for rows, by in [(3, 0.3), (5, 0.17), (8, 0.4)]])
+
+
+def large_integer():
+    flashlight.trace_family(lambda x, by: x * by,
+                            [(torch.arange(rows), by) for rows, by in [(3, 3), (5, 17), (8, 2 ** 60)]])
+
+
 def steps_a_scheduler():
     weight = torch.ones(2, requires_grad=True)
     scheduler = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([weight], lr=0.1), 10)
@@ -160,6 +170,9 @@ CAUSES = {
     "[export] expected": lambda: linear().export("model.bin"),
     "[family] … since": changed_after_its_family,
     "[family] expected the names": lambda: flashlight.trace_family(torch.sin, [], sizes={"rows": (2, 9)}),
+    "[family] expected … as the number": lambda: family_of_a_number()(torch.ones(4), 2),
+    "[family] expected an integer": large_integer,
+    "[family] expected the number": lambda: family_of_a_number().with_numbers(input_1=0.2)(torch.ones(4), 0.3),
     "[generate] expected a prompt": lambda: flashlight.generate(None, ["text"], max_tokens=1),
     "[load] expected a number": lambda: flashlight.load_onnx("a.onnx", {"batch": ()}),
     "[load] expected sizes": lambda: flashlight.load("a_folder", sizes={"batch": 2}),

@@ -51,6 +51,12 @@ auto unlocked(Function function) {
   return function();
 }
 
+// Results, and the structure of them as text.
+inline std::pair<std::vector<at::Tensor>, std::string> with_structure(FlatValues results) {
+  std::string structure = str(results.structure);
+  return {std::move(results.tensors), std::move(structure)};
+}
+
 // The loss and the gradients that `function` computes, as Python takes them.
 template <class Function>
 std::pair<at::Tensor, std::vector<at::Tensor>> loss_and_gradients(Function function) {

@@ -221,6 +221,11 @@ void add_capture(py::module_& module) {
       .def_property_readonly("example_arguments", &CaptureBase::example_arguments)
       .def_property_readonly("example_results", &CaptureBase::example_results)
       .def("call", &call)
+      .def("run_by",  // of a capture that a family has bound: this is its program
+           [](const CaptureBase& c, const py::object& program) {
+             const HeldWeakly held = hold_weakly(program);
+             FamilyMaker::set_program(c, program_of(held), names_of(held));
+           })
       .def_property_readonly("trust",
                              [](const CaptureBase& c) { return std::string(name(c.trust())); })
       .def_property_readonly("refusal", &CaptureBase::refusal)

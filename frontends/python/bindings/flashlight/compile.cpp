@@ -159,7 +159,7 @@ void add_compile(py::module_& module) {
               const composit::NumberValues& numbers) {
              const FlatValues values{arguments, parse_structure(structure)};
              programs.family().expect_arguments(values.structure);
-             return unlocked([&] { return programs.call(values, numbers).tensors; });
+             return with_structure(unlocked([&] { return programs.call(values, numbers); }));
            })
       .def("profile_table",
            [](FamilyPrograms& programs, const Tensors& arguments, double peak) {

@@ -114,7 +114,7 @@ void add_family(py::module_& module) {
               const composit::NumberValues& numbers) {
              const FlatValues values{arguments, parse_structure(structure)};
              family.expect_arguments(values.structure);
-             return unlocked([&] { return family.with(numbers).call(values).tensors; });
+             return with_structure(unlocked([&] { return family.with(numbers).call(values); }));
            })
       .def("check",
            [](const FamilyBase& family, const Tensors& arguments) {
