@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "composit/family/bind.h"
 #include "composit/ir/error.h"
@@ -94,7 +95,43 @@ Family case_of(const SavedCapture& saved) {
   return family_of(saved.graph, saved.formulas, sizes->second);
 }
 
+// What two examples of one program have in common, and words for it. Structures are text that
+// flashlight writes: numbers among the arguments are in it.
+constexpr std::pair<const char*, const char*> kCommon[] = {
+    {"arguments", "other numbers or another structure of arguments"},
+    {"results", "another structure of results"},
+    {"grad", "another grad mode"}};
+
+std::string difference_of(const SavedCapture& first, const SavedCapture& other) {
+  for (const auto& [property, words] : kCommon) {
+    const auto a = first.properties.find(property), b = other.properties.find(property);
+    if (a != first.properties.end() && b != other.properties.end() && a->second != b->second)
+      return std::string(words) + ": " + a->second + " and " + b->second;
+  }
+  for (const auto& [name, array] : first.weights)
+    if (const auto found = other.weights.find(name);
+        found != other.weights.end() && found->second != array)
+      return "another value of '" + name +
+             "': a family has the weights of one model; save all its examples in one state of it";
+  return "";
+}
+
 }  // namespace
+
+void expect_one_program(const std::vector<SavedCapture>& captures,
+                        const std::vector<std::string>& folders) {
+  for (size_t i = 0; i < captures.size(); ++i) {
+    if (is_family(captures[i]))
+      throw UserError("[unify] " + folders.at(i) +
+                      ": expected the capture of one run, received a family; unify the captures "
+                      "that it was made of, and this one's further examples");
+    for (size_t j = 0; j < i; ++j)
+      if (const std::string difference = difference_of(captures[j], captures[i]);
+          !difference.empty())
+        throw UserError("[unify] " + folders.at(i) + ": expected a capture of the program of " +
+                        folders.at(j) + ", received one with " + difference);
+  }
+}
 
 SavedCapture with_family(std::vector<SavedCapture> examples, const Cases& family) {
   SavedCapture whole = with_case(std::move(examples.at(0)), family.cases.at(0));

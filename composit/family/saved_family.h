@@ -6,6 +6,9 @@
 //   save(bound_capture(saved, family_of(saved), {{"batch", 4}, {"tokens", 21}}), "bert_4x21");
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "composit/family/cases.h"
 #include "composit/io/saved_capture.h"
 
@@ -14,6 +17,10 @@ namespace composit {
 // The property of captures that a family gave: their composites have no recorded inside.
 inline constexpr const char* kOfFamily = "of_family";
 
+// UserError where these, loaded from `folders`, cannot be examples of one family: a family is among
+// them, they take or give other values, or a weight of one has another value in another.
+void expect_one_program(const std::vector<SavedCapture>& captures,
+                        const std::vector<std::string>& folders);
 // The captures of the first examples of cases, as that of the family.
 SavedCapture with_family(std::vector<SavedCapture> examples, const Cases& family);
 // UserError for a capture that is no family.

@@ -39,6 +39,9 @@ Values values_of(const std::vector<std::string>& texts, const composit::Cases& f
                       value = text.substr(std::min(sign + 1, text.size()));
     const auto number = composit::parse_float(value);
     const auto size = composit::parse_int(value);
+    if (values.numbers.contains(name) || values.sizes.contains(name))
+      throw UserError("[bind] expected one number for '" + name + "', received another one: '" +
+                      text + "'");
     if (known.contains(name) && number)
       values.numbers[name] = *number;
     else if (!known.contains(name) && size)
@@ -75,6 +78,7 @@ int unify(const UnifyArguments& arguments, std::ostream& out) {
     captures.push_back(composit::load(folder));
     graphs.push_back(captures.back().graph);
   }
+  composit::expect_one_program(captures, arguments.folders);
   composit::UnifyOptions options{.names = arguments.names, .predicates = {}};
   for (const std::string& text : arguments.predicates) {
     const size_t end = std::min(text.find(' '), text.size());

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "composit/family/saved_family.h"
 #include "composit/family/unify.h"
 #include "composit/io/saved_capture.h"
 #include "flashlight/family.h"
@@ -16,6 +17,7 @@ namespace {
 
 using Program = std::function<at::Tensor(const at::Tensor&)>;
 using Rows = std::vector<int64_t>;
+using Names = std::vector<std::string>;
 
 auto family_of(const Program& program, const Rows& rows) {
   const auto x = [&](size_t i) { return example(at::ones({rows.at(i), 3})); };
@@ -200,6 +202,33 @@ void loaded_as_a_capture() {
   family_of(sines, {2, 4, 5}).save(folder.path() / "family");
   load(folder.path() / "family");
 }
+// Loads these folders as examples of one program.
+void expect_examples(const composit::test::TemporaryFolder& folder, const Names& names) {
+  std::vector<composit::SavedCapture> captures;
+  Names folders;
+  for (const std::string& name : names) {
+    folders.push_back((folder.path() / name).string());
+    captures.push_back(composit::load(folders.back()));
+  }
+  composit::expect_one_program(captures, folders);
+}
+void a_family_as_example() {
+  const composit::test::TemporaryFolder folder;
+  trace(sines, at::ones({3, 3})).save(folder.path() / "capture");
+  family_of(sines, {2, 4, 5}).save(folder.path() / "family");
+  expect_examples(folder, {"capture", "family"});
+}
+void other_weights() {
+  const composit::test::TemporaryFolder folder;
+  at::Tensor weight = at::ones({3});
+  const Program program = [&](const at::Tensor& x) { return x * weight.add_(0); };
+  trace(program, at::ones({2, 3})).save(folder.path() / "one");
+  trace(program, at::ones({4, 3})).save(folder.path() / "same");
+  expect_examples(folder, {"one", "same"});  // throws nothing
+  weight.fill_(2);
+  trace(program, at::ones({5, 3})).save(folder.path() / "other");
+  expect_examples(folder, {"one", "same", "other"});
+}
 void loaded_as_a_family() {
   const composit::test::TemporaryFolder folder;
   trace(sines, at::ones({3})).save(folder.path() / "capture");
@@ -210,6 +239,8 @@ void loaded_as_a_family() {
 
 Causes with_family_causes(Causes others) {
   others.merge(Causes{
+      {"[unify] …: expected the capture of one run, received a family; …", a_family_as_example},
+      {"[unify] …: expected a capture of the program of …, received one with …", other_weights},
       {"[unify] expected at least 3 examples whose sizes differ, received …", two_examples},
       {"[unify] expected at least 3 different numbers for …, received …: add an example with "
        "another one",
