@@ -12,6 +12,7 @@
 #include "composit/ir/knobs.h"
 #include "flashlight/capture_state.h"
 #include "flashlight/followed_numbers.h"
+#include "flashlight/holders.h"
 #include "flashlight/look_run.h"
 #include "flashlight/looks.h"
 #include "tracer/convert.h"
@@ -208,7 +209,7 @@ void CaptureBase::State::note_held_state(const std::deque<std::shared_ptr<State>
             ours.insert(other.tensor.unsafeGetTensorImpl());
     }
     held.storages = ours.size();
-    if (tensor.use_count() > held.tensors || tensor.storage().use_count() > held.storages)
+    if (references_to(tensor) > held.tensors || references_to(tensor.storage()) > held.storages)
       this->held.push_back(held);
   }
 }
@@ -216,7 +217,8 @@ void CaptureBase::State::note_held_state(const std::deque<std::shared_ptr<State>
 void CaptureBase::State::expect_state_is_held() const {
   for (const Held& one : held) {
     const at::Tensor& tensor = inputs[one.input].tensor;
-    if (tensor.use_count() > one.tensors || tensor.storage().use_count() > one.storages) continue;
+    if (references_to(tensor) > one.tensors || references_to(tensor.storage()) > one.storages)
+      continue;
     throw UserError(
         "[capture] expected the state '" + inputs[one.input].name +
         "' where the program keeps it, and nobody holds it any more: the program has put "

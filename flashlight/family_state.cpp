@@ -1,9 +1,11 @@
 #include "flashlight/family_state.h"
 
 #include <algorithm>
+#include <set>
 
 #include "composit/ir/error.h"
 #include "flashlight/family_maker.h"
+#include "flashlight/holders.h"
 #include "flashlight/state_links.h"
 #include "tracer/publish.h"
 
@@ -11,6 +13,7 @@ namespace flashlight {
 
 using composit::UserError;
 using tracer::Recording;
+using tracer::WeakTensor;
 
 namespace {
 
@@ -24,6 +27,19 @@ std::vector<Recording*> recordings_of(const std::vector<CaptureBase>& examples) 
     recordings.push_back(alike ? one : nullptr);
   }
   return recordings;
+}
+
+bool has_geometry_of(const c10::TensorImpl& impl, const at::Tensor& tensor) {
+  return impl.sizes() == tensor.sizes() && impl.strides() == tensor.strides() &&
+         impl.storage_offset() == tensor.storage_offset() && impl.dtype() == tensor.dtype();
+}
+
+// How often operators wrote the memory of these tensors; inference tensors do not count.
+uint32_t times_written(const std::vector<WeakTensor>& tensors) {
+  for (const WeakTensor& tensor : tensors)
+    if (!tensor.expired() && tensor._unsafe_get_target()->version_counter().enabled())
+      return tensor._unsafe_get_target()->version_counter().current_version();
+  return 0;
 }
 
 // What each example left and the next one read.
@@ -44,7 +60,39 @@ std::vector<StateLink> links_of(const std::vector<Recording*>& recordings) {
 
 }  // namespace
 
+FamilyState::Held FamilyState::held_of(const std::string& name, const at::Tensor& left,
+                                       const Recording& last) {
+  const c10::Storage& storage = left.storage();
+  Held held{name, c10::weak_intrusive_ptr<c10::StorageImpl>(storage.getWeakStorageImpl()), left};
+  for (const tracer::Survivor& survivor : last.survivors) {
+    if (survivor.storage._unsafe_get_target() != storage.unsafeGetStorageImpl()) continue;
+    std::set<const c10::TensorImpl*> alive;
+    for (const WeakTensor& tensor : survivor.tensors) {
+      if (tensor.expired() || !alive.insert(tensor._unsafe_get_target()).second) continue;
+      if (is_held_by_python(tensor) && has_geometry_of(*tensor._unsafe_get_target(), left))
+        held.objects.push_back(tensor);
+    }
+    // Other tensors, which no operator gave, may be what the program holds.
+    if (references_to(storage) != alive.size() + 1) held.objects.clear();
+  }
+  held.written = times_written(held.objects);
+  return held;
+}
+
 FamilyState FamilyState::of(std::vector<CaptureBase>& examples) {
+  FamilyState state = of_links(examples);
+  state.note_written(examples.back());
+  return state;
+}
+
+void FamilyState::note_written(const CaptureBase& last) {
+  for (const NamedTensor& input : FamilyMaker::inside(last).inputs)
+    if (input.kind != composit::InputKind::user_input && is_unnamed(input.name) &&
+        is_held_by_python(input.tensor))
+      written_.emplace_back(input.name, input.tensor);
+}
+
+FamilyState FamilyState::of_links(std::vector<CaptureBase>& examples) {
   FamilyState state;
   const std::vector<Recording*> recordings = recordings_of(examples);
   const std::vector<StateLink> links = links_of(recordings);
@@ -61,10 +109,8 @@ FamilyState FamilyState::of(std::vector<CaptureBase>& examples) {
                       maker_of(last, link.next) + " made, no longer than its next call");
     state.names_.push_back(name);
     if (grows(last, link)) state.growing_.push_back(name);
-    const c10::Storage& storage = left.storage();
-    if (storage.use_count() > 1)  // else nobody will read it but the family
-      state.held_.push_back(
-          {name, c10::weak_intrusive_ptr<c10::StorageImpl>(storage.getWeakStorageImpl()), left});
+    if (references_to(left.storage()) > 1)  // else nobody will read it but the family
+      state.held_.push_back(held_of(name, left, last));
     tensors.emplace(name, left);
   }
   for (size_t i = 0; i < examples.size(); ++i)
@@ -73,11 +119,30 @@ FamilyState FamilyState::of(std::vector<CaptureBase>& examples) {
 }
 
 void FamilyState::expect_held() const {
+  for (const auto& [name, tensor] : written_)
+    if (!is_held_by_python(tensor))
+      throw UserError("[family] expected the state '" + name +
+                      "' where the program keeps it, and nobody holds it any more: the program has "
+                      "put another tensor in its place since; make the family again, or write "
+                      "into the tensor (copy_)");
   for (const Held& one : held_) {
     const bool shares =
         one.tensor.storage().unsafeGetStorageImpl() == one.storage._unsafe_get_target();
     const size_t own = shares ? 1 : 0;
-    if (one.storage.use_count() > own) continue;
+    bool is_held = one.storage.use_count() > own;
+    if (!one.objects.empty())
+      is_held =
+          is_held && std::any_of(one.objects.begin(), one.objects.end(),
+                                 [](const auto& tensor) { return is_held_by_python(tensor); });
+    if (is_held) {
+      const uint32_t written = times_written(one.objects);
+      if (shares) one.written = written;  // what was written is what the family has
+      if (written == one.written) continue;
+      throw UserError("[family] expected the state '" + one.name +
+                      "' with the content that the program's last run left, and somebody has "
+                      "written it since, where the family has gone on from a copy; trace the "
+                      "family again, or extend it with an example");
+    }
     throw UserError("[family] expected the state '" + one.name +
                     "' where the program's last run left it, and nobody holds it any more: the "
                     "program was reset, or went on by itself; trace the family again, or extend it "

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flashlight/family.h"
+#include "tracer/recording.h"
 
 namespace flashlight {
 
@@ -31,8 +32,20 @@ class FamilyState {
     std::string name;
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     at::Tensor tensor;  // of the family
+    // The tensors in that memory which Python holds, where nobody else does, and how often they
+    // were written, as far as the family knows what.
+    std::vector<tracer::WeakTensor> objects = {};
+    mutable uint32_t written = 0;
   };
+  static Held held_of(const std::string& name, const at::Tensor& left,
+                      const tracer::Recording& last);
+  // Adds state that the program writes in place and Python holds.
+  void note_written(const CaptureBase& last);
+  // State that the program makes anew, as its last run left it.
+  static FamilyState of_links(std::vector<CaptureBase>& examples);
+
   std::vector<Held> held_;
+  std::vector<std::pair<std::string, at::Tensor>> written_;
   std::vector<std::string> names_, growing_;
 };
 

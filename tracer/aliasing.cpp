@@ -81,6 +81,7 @@ void Aliasing::release_some() {
     state->owners.clear();
     state->base = state->base_geometry = kNone;
     state->aliases.clear();
+    state->tensors.clear();
     state->pending.clear();
     free_states_.push_back(state);
   }
@@ -149,7 +150,9 @@ std::vector<Survivor> Aliasing::survivors() const {
   std::vector<Survivor> survivors;
   for (const auto& [storage, state] : made_) {
     if (state->storage.expired() || state->nbytes == 0) continue;
-    Survivor& survivor = survivors.emplace_back(Survivor{state->storage, {}});
+    Survivor& survivor = survivors.emplace_back(Survivor{state->storage, {}, {}});
+    for (const WeakTensor& tensor : state->tensors)
+      if (!tensor.expired()) survivor.tensors.push_back(tensor);
     for (const Alias& alias : state->aliases)
       if (valid(*state, alias)) survivor.views.push_back({alias.geometry, alias.value});
   }
@@ -278,6 +281,7 @@ void Aliasing::bind(const at::Tensor& tensor, ValueId value, ValueId operand) {
   if (place.state == nullptr) {
     StorageState& state = add(tensor, false);
     state.aliases.push_back({geometry, value, 0, kNone, kNone, 0});
+    state.tensors.push_back(weak(tensor));
     recording_.values[value].birth = state.birth;
     if (covers(recording_.geometries[geometry], state.nbytes)) {
       state.base = value;
@@ -288,6 +292,7 @@ void Aliasing::bind(const at::Tensor& tensor, ValueId value, ValueId operand) {
     return;
   }
   StorageState& state = *place.state;
+  if (!state.outside) state.tensors.push_back(weak(tensor));
   recording_.values[value].birth = state.birth;
   resize_if_changed(state, tensor);
   const Alias* known = find_alias(state, tensor, place.shift);
@@ -360,7 +365,8 @@ void Aliasing::bind_unwritten(const at::Tensor& tensor) { add(tensor, false); }
 
 void Aliasing::bind_detached(const at::Tensor& tensor, ValueId value) {
   if (!tensor.has_storage()) return bind(tensor, value, kNone);
-  const StorageState* state = find(tensor).state;
+  StorageState* state = find(tensor).state;
+  if (!state->outside) state->tensors.push_back(weak(tensor));
   recording_.values[value].birth = state->birth;
   detached_.insert_or_assign(tensor.unsafeGetTensorImpl(),
                              Weak{weak(tensor), value, state->version, state});

@@ -24,8 +24,6 @@
 
 namespace flashlight::tracer {
 
-using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-
 struct Alias {
   GeometryId geometry = kNone;
   ValueId value = kNone;
@@ -59,6 +57,7 @@ struct StorageState {
   GeometryId base_geometry = kNone;
   uint32_t base_version = 0;
   c10::SmallVector<Alias, 2> aliases;
+  c10::SmallVector<WeakTensor, 1> tensors;  // made inside: those that operators gave
   c10::SmallVector<PendingWrite, 1> pending;
 };
 

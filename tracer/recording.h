@@ -142,6 +142,8 @@ struct RecordedGenerator {
   RecordId first_state = kNone;  // sets that state; kNone for the default generator
 };
 
+using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
 // Memory that was made inside the scope and outlives it: which values can be read from it.
 struct Survivor {
   struct View {
@@ -150,6 +152,7 @@ struct Survivor {
   };
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
   std::vector<View> views;
+  std::vector<WeakTensor> tensors;  // in this memory, as far as operators gave them; alive
 };
 
 // A number that the program computed of numbers which it had read, and gave to what the records

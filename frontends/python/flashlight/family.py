@@ -238,10 +238,13 @@ class Family:
         if not self._captures:
             raise Error("[family] a loaded family does not know its program: trace it again")
         self._expect_unchanged()
-        numbers = {**self._numbers.show(), **self._given}
+        shown = _Numbers(self._numbers.sources)
+        numbers = {**shown.show(), **self._given}
         try:
             capture = trace(self._captures[0]._program.function, *inputs, seen_once, **kwargs)
             self._native.extend(capture._native, numbers)
+            for name, types in shown.types.items():
+                self._numbers.types[name] |= types
             self._captures.append(capture)
             self._bound.clear()
         finally:

@@ -143,6 +143,38 @@ def large_integer():
                             [(torch.arange(rows), by) for rows, by in [(3, 3), (5, 17), (8, 2 ** 60)]])
 
 
+class Holder(torch.nn.Module):
+    state = None
+
+
+def state_replaced_after_its_family():
+    model = Holder()
+    model.state = torch.zeros(3)
+    family = flashlight.trace_family(lambda x: x - model.state.add_(x.sum(0)),
+                                     [torch.ones(rows, 3) for rows in (2, 4, 5)])
+    model.state = torch.ones(3)
+    family(torch.ones(4, 3))
+
+
+def state_written_after_its_family():
+    model = Holder()
+
+    def step(x):
+        model.state = torch.cat([model.state, x])
+        return model.state.sum(0)
+
+    def examples():
+        for rows in (9, 2, None, None):
+            if rows:
+                model.state = torch.ones(rows, 3)
+            yield torch.ones(1, 3)
+
+    family = flashlight.trace_family(step, examples())
+    family(torch.ones(1, 3))
+    model.state.zero_()
+    family(torch.ones(1, 3))
+
+
 def steps_a_scheduler():
     weight = torch.ones(2, requires_grad=True)
     scheduler = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([weight], lr=0.1), 10)
@@ -173,6 +205,8 @@ CAUSES = {
     "[family] expected … as the number": lambda: family_of_a_number()(torch.ones(4), 2),
     "[family] expected an integer": large_integer,
     "[family] expected the number": lambda: family_of_a_number().with_numbers(input_1=0.2)(torch.ones(4), 0.3),
+    "[family] expected the state '…' where": state_replaced_after_its_family,
+    "[family] expected the state '…' with": state_written_after_its_family,
     "[generate] expected a prompt": lambda: flashlight.generate(None, ["text"], max_tokens=1),
     "[load] expected a number": lambda: flashlight.load_onnx("a.onnx", {"batch": ()}),
     "[load] expected sizes": lambda: flashlight.load("a_folder", sizes={"batch": 2}),
