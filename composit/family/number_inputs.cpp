@@ -84,23 +84,63 @@ class TensorsForNumbers {
       const LazyTensor& old = node.operands()[i];
       const auto found = old ? uses_.find(old.node.get()) : uses_.end();
       if (found == uses_.end() || old.node->op() != ops::kConstant) continue;
-      now[i] = number_for(node, found->second.front());
+      const LazyTensor number = number_for(node, found->second.front());
+      now[i] = takes_wide_numbers(node) ? number : to(number, node.outputs().at(0).dtype);
       changes = true;
     }
+    if (changes && !uses_.contains(&node) && takes_wide_numbers(node) &&
+        is_reduced(node.outputs().at(0).dtype))
+      return Replacement{{widely(node, std::move(now))}};
     const auto own = uses_.find(&node);
     if (own != uses_.end() && own->second.front().key.element)
-      return Replacement{with_tensors(node, now, own->second)};
+      return Replacement{with_tensors(node, wide(now), own->second)};
     if (own != uses_.end() && node.op() != ops::kConstant)
-      return Replacement{{with_tensor(node, now, own->second)}};
+      return Replacement{{with_tensor(node, wide(now), own->second)}};
     if (!changes) return std::nullopt;
     return replace_by(copy_of(node, std::move(now)).make_node());
   }
 
-  // Rounded as the operator rounds a number.
+  // Rounded as the operator rounds a number. Operators of half precision compute in single
+  // precision, and some take the number so, too.
   LazyTensor number_for(const Node& node, const Use& use, size_t output = 0) const {
     const DType dtype = node.outputs().at(output).dtype;
     if (!is_floating_point(dtype)) refuse(node, use.key.name);
-    return to(tensor_of(use.formula, tensors_), dtype);
+    const LazyTensor number = tensor_of(use.formula, tensors_);
+    return to(takes_wide_numbers(node) ? number : to(number, dtype), wide(dtype));
+  }
+
+  // What LibTorch's kernels on the CPU do; sums, differences and powers round the number first.
+  static bool takes_wide_numbers(const Node& node) {
+    static const std::set<std::string_view> ops = {"aten::mul.Tensor",
+                                                   "aten::mul.Scalar",
+                                                   "aten::div.Tensor",
+                                                   "aten::div.Scalar",
+                                                   "aten::addcmul",
+                                                   "aten::addcdiv",
+                                                   "aten::lerp.Scalar",
+                                                   "aten::_foreach_mul.ScalarList",
+                                                   "aten::_foreach_div.ScalarList",
+                                                   "aten::_foreach_addcmul.ScalarList",
+                                                   "aten::_foreach_addcdiv.ScalarList"};
+    return ops.contains(node.op().str());
+  }
+
+  static bool is_reduced(DType dtype) {
+    return dtype == DType::float16 || dtype == DType::bfloat16;
+  }
+  static DType wide(DType dtype) { return is_reduced(dtype) ? DType::float32 : dtype; }
+  static LazyTensors wide(LazyTensors operands) {
+    for (LazyTensor& operand : operands)
+      if (operand) operand = to(operand, wide(operand.dtype()));
+    return operands;
+  }
+
+  // The result of the operator in single precision, rounded once.
+  static LazyTensor widely(const Node& node, LazyTensors operands) {
+    NodeSpec spec = copy_of(node, wide(std::move(operands)));
+    Type& type = spec.outputs.at(0);
+    type.dtype = wide(type.dtype);
+    return to(spec.make(), node.outputs()[0].dtype);
   }
 
   [[noreturn]] static void refuse(const Node& node, const std::string& key) {
@@ -116,7 +156,9 @@ class TensorsForNumbers {
     const std::string& op = node.op().str();
     const std::string& key = uses.front().key.name;
     if (uses.size() > 1) refuse(node, uses[1].key.name);
-    const LazyTensor number = number_for(node, uses.front()), &x = operands.at(0);
+    const Type& type = node.outputs().at(0);
+    const LazyTensor number = number_for(node, uses.front());
+    const LazyTensor x = operands.empty() ? LazyTensor() : operands[0];
     const auto is = [&](std::string_view name, std::string_view attribute) {
       return op == name && key == attribute;
     };
@@ -125,6 +167,7 @@ class TensorsForNumbers {
       return one && *one == 1 ? y : y * *one;
     };
     LazyTensor result;
+    if (is("aten::full", "fill_value")) result = expand(number, type.sizes);
     if (is("aten::mul.Scalar", "other")) result = x * number;
     if (is("aten::div.Scalar", "other")) result = x / number;
     if (is("aten::add.Scalar", "other")) result = x + alpha(number);
@@ -137,9 +180,9 @@ class TensorsForNumbers {
     if (is("aten::pow.Tensor_Scalar", "exponent")) result = pow(x, number);
     if (is("aten::full_like", "fill_value") || is("aten::fill.Scalar", "value"))
       result = expand(number, x.sizes());
-    const Type& type = node.outputs().at(0);
-    if (!result || result.dtype() != type.dtype || result.sizes() != type.sizes) refuse(node, key);
-    return result;
+    if (!result || result.dtype() != wide(type.dtype) || result.sizes() != type.sizes)
+      refuse(node, key);
+    return to(result, type.dtype);
   }
 
   // The results of an operator on lists with tensors in place of some numbers of its list.
@@ -156,7 +199,7 @@ class TensorsForNumbers {
                                     [&](const Use& one) { return one.key.element == i; });
       const LazyTensor number =
           use != uses.end() ? number_for(node, *use, i)
-                            : full({}, *real_number_of(numbers[i]), node.outputs()[i].dtype);
+                            : full({}, *real_number_of(numbers[i]), wide(node.outputs()[i].dtype));
       const auto operand = [&](size_t list) { return operands.at(list * count + i); };
       LazyTensor result;
       if (op == "aten::_foreach_mul.ScalarList") result = operand(0) * number;
@@ -168,9 +211,9 @@ class TensorsForNumbers {
       if (op == "aten::_foreach_addcdiv.ScalarList")
         result = operand(0) + number * (operand(1) / operand(2));
       const Type& type = node.outputs()[i];
-      if (!result || result.dtype() != type.dtype || result.sizes() != type.sizes)
+      if (!result || result.dtype() != wide(type.dtype) || result.sizes() != type.sizes)
         refuse(node, key);
-      results.push_back(result);
+      results.push_back(to(result, type.dtype));
     }
     return results;
   }

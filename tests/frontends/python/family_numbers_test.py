@@ -135,6 +135,36 @@ class NumbersOfCallsTest(unittest.TestCase):
             x = torch.randn(rows, 3)
             self.assertTrue(torch.equal(loaded(x), positive(x)), rows)
 
+    def test_a_number_of_an_operator_without_tensors(self):
+        numbers = [(5, 0.5), (9, 0.37), (12, 0.21)]
+        filled = flashlight.trace_family(lambda x, a: torch.full((x.shape[0],), a) + x[:, 0],
+                                         [(torch.randn(rows, 3), a) for rows, a in numbers]).compile("mosaic")
+        for a in (0.3, 2.5):
+            self.assertTrue(torch.equal(filled(self.x, a), a + self.x[:, 0]))
+        for program in (lambda x, a: torch.linspace(0, a, x.shape[0]) + x[:, 0], torch.quantile,
+                        lambda x, a: torch.arange(0, 1, a).sum() + x):
+            family = flashlight.trace_family(program, [(torch.randn(rows, 3), a) for rows, a in numbers])
+            with self.assertRaisesRegex(flashlight.Error, "differs from call to call, and no tensor can stand"):
+                family.compile("mosaic")(self.x, 0.3)
+
+    def test_half_precision_rounds_a_number_as_eager_does(self):
+        def program(x, a):
+            y = x.flip(0)
+            return {"mul": x * a, "div": x / a, "add": x + a, "sub": x - a, "alpha": torch.add(x, y, alpha=a),
+                    "lerp": x.lerp(y, a), "addcmul": torch.addcmul(x, y, x, value=a), "full": torch.full_like(x, a)}
+
+        for dtype in (torch.bfloat16, torch.float16):
+            family = flashlight.trace_family(
+                program, [(torch.randn(rows, 3).to(dtype), a) for rows, a in [(51, 2.0), (90, 1.37), (121, 0.21)]])
+            for compiled in (family.compile("cpp"), family.compile("mosaic")):
+                x = torch.randn(64, 3).to(dtype)  # no rest behind eager's vectors
+                for a in (0.3, 0.123457, 1.9):
+                    received, expected = compiled(x, a), program(x, a)
+                    for name, value in expected.items():
+                        wrong = (received[name] != value).sum().item()
+                        few = 3 if name == "alpha" else 0  # eager's rounds in one step or in two
+                        self.assertLessEqual(wrong, few, (name, dtype, a))
+
 
 if __name__ == "__main__":
     unittest.main()
