@@ -4,6 +4,7 @@
 #include <set>
 
 #include "composit/family/result_types.h"
+#include "composit/family/written_views.h"
 #include "composit/ir/error.h"
 #include "composit/ir/integers.h"
 #include "composit/ir/print.h"
@@ -48,6 +49,7 @@ class Binder {
   Binder(const Family& family, const Graph& graph, const std::vector<int64_t>& value_sizes,
          const NumberOfUse& number_of = nullptr)
       : family_(family), graph_(graph), value_sizes_(value_sizes), number_of_(number_of) {
+    written_ = written_views(graph);
     for (const NumberUse& use : family.number_uses)
       if (number_of) uses_[use.node.get()].push_back(&use);
   }
@@ -156,7 +158,9 @@ class Binder {
     }
     spec.outputs = result_types(*node, example, operation, sizes);
     for (Type& type : spec.outputs) type = with_plain_unit_strides(std::move(type));
-    return std::move(spec).make_node();
+    const NodePtr made = std::move(spec).make_node();
+    if (written_.contains(&example)) expect_same_memory(*made, example);
+    return made;
   }
 
   // The sizes that no row infers; false: there are none.
@@ -230,6 +234,7 @@ class Binder {
   const Graph& graph_;
   const std::vector<int64_t>& value_sizes_;
   const NumberOfUse number_of_;
+  std::set<const Node*> written_;  // views that the program writes through
   std::map<const Node*, std::vector<const NumberUse*>> uses_;
   FlatMap<const Node*, LazyTensors> values_;
   FlatMap<const Node*, NodePtr> nodes_;

@@ -67,8 +67,11 @@ class ViewStrides {
                             const Dims& sizes) {
     if (output >= operation.schema.results.size() && !operation.schema.results.at(0).list)
       return std::nullopt;
-    const size_t result = operation.schema.results.at(0).list ? 0 : output;
-    if (operation.schema.results[result].alias.empty()) return std::nullopt;
+    const bool list = operation.schema.results.at(0).list;
+    const size_t result = list ? 0 : output;
+    // Schemas of operators that give lists do not say it of all views: `meshgrid` expands.
+    const bool may_be_view = list && operation.row.decompose;
+    if (operation.schema.results[result].alias.empty() && !may_be_view) return std::nullopt;
     if (operation.row.decompose) {
       const LazyTensors parts = decompose(operation, call);
       return output < parts.size() ? of(parts[output]) : std::nullopt;
@@ -179,6 +182,71 @@ bool has_order(const Type& type, const std::vector<size_t>& order) {
   return same_strides(type.sizes, type.strides, dense_strides(type.sizes, order));
 }
 
+// ---- element by element -------------------------------------------------------------------------
+
+// The strides of the operand's axes as axes of a result of these sizes: 0 where it is repeated.
+// Nothing for one that does not broadcast to them.
+std::optional<Strides> broadcast_strides(const Type& operand, const Dims& sizes) {
+  if (operand.rank() > sizes.size() || operand.strides.size() != operand.rank())
+    return std::nullopt;
+  Strides strides(sizes.size(), 0);
+  const size_t shift = sizes.size() - operand.rank();
+  for (size_t axis = 0; axis < operand.rank(); ++axis) {
+    const int64_t size = operand.sizes[axis], wanted = sizes[shift + axis];
+    if (size != wanted && size != 1) return std::nullopt;
+    if (size == wanted) strides[shift + axis] = operand.strides[axis];
+  }
+  return strides;
+}
+
+// True if two axes of more than one element have the same stride: which of them LibTorch puts
+// outside follows from their sizes.
+bool is_ambiguous(const Strides& strides, const Dims& sizes) {
+  for (size_t a = 0; a < sizes.size(); ++a)
+    for (size_t b = 0; b < a; ++b)
+      if (sizes[a] > 1 && sizes[b] > 1 && strides[a] != 0 && strides[a] == strides[b]) return true;
+  return false;
+}
+
+// Above 0 if axis `a` belongs outside of axis `b`, which is outside of it so far; below 0 if not;
+// 0: nothing says so. As TensorIterator::reorder_dimensions has it.
+int order_of_axes(const std::vector<Strides>& operands, const Dims& sizes, size_t a, size_t b) {
+  for (const Strides& strides : operands) {
+    if (strides[a] == 0 || strides[b] == 0) continue;
+    if (strides[a] != strides[b]) return strides[a] > strides[b] ? 1 : -1;
+    if (sizes[a] > sizes[b]) return 1;
+  }
+  return 0;
+}
+
+// The strides of new memory that TensorIterator makes for operands of which one has several axes of
+// one stride; nothing: none of them has, or they are no operands of such an operation.
+std::optional<Strides> strides_by_iterator(const Node& node, const Dims& sizes) {
+  std::vector<Strides> operands;
+  bool ambiguous = false;
+  for (const LazyTensor& operand : node.operands()) {
+    if (!operand) continue;
+    const auto strides = broadcast_strides(operand.type(), sizes);
+    if (!strides) return std::nullopt;
+    ambiguous = ambiguous || is_ambiguous(*strides, sizes);
+    operands.push_back(*strides);
+  }
+  if (!ambiguous) return std::nullopt;
+  std::vector<size_t> inside_out(sizes.size());  // axes, the innermost first
+  std::iota(inside_out.rbegin(), inside_out.rend(), size_t{0});
+  for (size_t i = 1; i < inside_out.size(); ++i) {
+    size_t moved = i;
+    for (size_t other = i; other-- > 0;) {
+      const int order = order_of_axes(operands, sizes, inside_out[other], inside_out[moved]);
+      if (order < 0) break;
+      if (order == 0) continue;
+      std::swap(inside_out[other], inside_out[moved]);
+      moved = other;
+    }
+  }
+  return dense_strides(sizes, {inside_out.rbegin(), inside_out.rend()});
+}
+
 // Of an operand with the example's strides, as one that is written in place.
 std::optional<Strides> strides_of_operand(const Node& node, const Node& example, size_t output,
                                           const Dims& sizes) {
@@ -218,6 +286,9 @@ Strides strides_of(const Node& node, const Node& example, const Operation* opera
       if (auto now = strides_of_views(node, *operation, output, sizes)) return *now;
   }
   if (const auto told = strides_told(node, example, shown.strides)) return *told;
+  if (const auto before = strides_by_iterator(example, shown.sizes);
+      before && same_strides(shown.sizes, *before, shown.strides))
+    if (auto now = strides_by_iterator(node, sizes)) return *now;
   if (is_contiguous(shown)) return contiguous_strides(sizes);
   const std::vector<size_t> order = order_of(shown);
   if (has_order(shown, order)) return dense_strides(sizes, order);
@@ -238,6 +309,10 @@ std::vector<Type> result_types(const Node& node, const Node& example, const Oper
       type.strides = strides_of(node, example, operation, output, type.sizes);
   }
   return types;
+}
+
+bool is_view(const Node& node, const Operation& operation) {
+  return strides_of_views(node, operation, 0, node.outputs().at(0).sizes).has_value();
 }
 
 bool same_but_for_unit_strides(const Type& a, const Type& b) {

@@ -16,6 +16,9 @@ namespace composit {
 std::vector<Type> result_types(const Node& node, const Node& example, const Operation* operation,
                                const std::vector<Dims>& sizes);
 
+// True if the first result is a view of operands as their strides are.
+bool is_view(const Node& node, const Operation& operation);
+
 // Strides that axes of extent 1 have address nothing: equal but for those.
 bool same_but_for_unit_strides(const Type& a, const Type& b);
 

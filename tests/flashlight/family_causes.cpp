@@ -202,6 +202,16 @@ void loaded_as_a_capture() {
   family_of(sines, {2, 4, 5}).save(folder.path() / "family");
   load(folder.path() / "family");
 }
+void a_copy_that_was_a_view() {
+  const Program program = [](const at::Tensor& x) {
+    at::Tensor y = x.as_strided(x.sizes(), {1, 1}) * 2;
+    y.reshape({-1}).add_(1);
+    return y;
+  };
+  const auto x = [](int64_t a, int64_t b) { return at::ones({a, b}); };
+  trace_family(FamilySettings{.names = {"a", "b"}}, program, example(x(8, 4)), example(x(12, 6)),
+               example(x(15, 9)), example(x(11, 5)))(x(8, 9));
+}
 // Loads these folders as examples of one program.
 void expect_examples(const composit::test::TemporaryFolder& folder, const Names& names) {
   std::vector<composit::SavedCapture> captures;
@@ -284,6 +294,9 @@ Causes with_family_causes(Causes others) {
       {"[replay] … goes on after … trips, its limit", too_many_trips},
       {"[bind] … = …: shown from … to …; add an example there", outside},
       {"[bind] … = …: all examples are … and a multiple of …; add an example between", between},
+      {"[bind] … gives a … in the examples and a … at these sizes (…), and the program writes into "
+       "it: add an example there",
+       a_copy_that_was_a_view},
       {"[bind] expected a number for the size '…'", no_number},
       {"[bind] expected one of the sizes …, received '…'", another_name},
       {"[bind] input '…': expected …, received …", other_columns},

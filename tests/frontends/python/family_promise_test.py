@@ -102,6 +102,43 @@ class PromiseTest(unittest.TestCase):
         self.assertTrue(family.check(x, 0.3))
         self.assertFalse(family.check(x, 0.05))
 
+    def test_two_axes_of_one_stride(self):
+        def program(x):  # which axis is inside follows from the sizes
+            return x.as_strided(x.shape, (1, 1)) * 2
+
+        def written(x):  # the view is a copy where the other axis is inside
+            y = program(x)
+            y.reshape(-1).add_(torch.arange(y.numel()))
+            return y
+
+        sizes = ((8, 4), (12, 6), (15, 9), (11, 5))
+        family, writing = (flashlight.trace_family(one, [torch.randn(a, b) for a, b in sizes])
+                           for one in (program, written))
+        for a in range(8, 16):
+            for b in range(4, 10):
+                x = torch.randn(a, b)
+                self.assertEqual(family(x).stride(), program(x).stride(), (a, b))
+                self.assertTrue(torch.equal(family(x), program(x)), (a, b))
+                if a >= b:
+                    self.assertTrue(torch.equal(writing(x), written(x)), (a, b))
+                else:
+                    with self.assertRaisesRegex(flashlight.Error, "gives a view in the examples and a copy"):
+                        writing(x)
+
+    def test_grids(self):
+        for indexing in ("ij", "xy"):
+            def program(x, y):
+                a, b = torch.meshgrid(x, y, indexing=indexing)
+                return a * 2 + b, a, b.reshape(-1)
+
+            family = flashlight.trace_family(program, [(torch.randn(a), torch.randn(b))
+                                                       for a, b in ((5, 4), (9, 7), (12, 11))])
+            for a, b in ((6, 9), (12, 4), (7, 7)):
+                x, y = torch.randn(a), torch.randn(b)
+                for received, expected in zip(family(x, y), program(x, y)):
+                    self.assertTrue(torch.equal(received, expected), (indexing, a, b))
+                    self.assertEqual(received.stride(), expected.stride(), (indexing, a, b))
+
     def test_ranges_need_a_function_of_sizes(self):
         with self.assertRaisesRegex(flashlight.Error, "expected the names of sizes beside examples"):
             flashlight.trace_family(torch.sin, [torch.randn(t, 3) for t in (5, 9, 12)], sizes={"t": (1, 512)})
