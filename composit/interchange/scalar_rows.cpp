@@ -91,8 +91,21 @@ LazyTensor beside(const LazyTensor& x, const LazyTensor& other) {
   return fits && !is_complex(x.dtype()) ? constant(array_of(type, elements<double>(value))) : x;
 }
 
+// True for a product or a quotient of half precision and a number that it would round: LibTorch
+// computes with the number as it is.
+bool takes_wide_number(const Call& call, Function function) {
+  const LazyTensor &x = call.tensors().at(0), &number = call.tensors().at(1);
+  if (function != Function::mul && function != Function::div) return false;
+  if (!is_half(x.dtype()) || number.rank() > 0 || !is_floating_point(number.dtype())) return false;
+  if (!is_wrapped_number(number)) return !is_half(number.dtype());
+  const Array& value = number.node->attribute("value").as<Array>();
+  const Array rounded = array_of(tensor_type(x.dtype(), {}), elements<double>(value));
+  return elements<double>(rounded) != elements<double>(value);
+}
+
 LazyTensors applied_to_two(const Call& call, const std::vector<Type>& results, Function function,
                            ApplyFunction apply) {
+  if (takes_wide_number(call, function)) return {};
   const LazyTensor x = beside(call.tensors().at(0), call.tensors().at(1));
   const LazyTensor y = beside(call.tensors().at(1), call.tensors().at(0));
   if (x.dtype() != y.dtype()) return {};
@@ -123,9 +136,13 @@ LazyTensors chosen(const Call& call, const std::vector<Type>& results, const Laz
 LazyTensors clamped(const Call& call, const std::vector<Type>& results, ApplyFunction apply) {
   LazyTensor x = tensor_of(call, "self");
   if (x.dtype() != results[0].dtype || x.dtype() == DType::bool_) return {};
+  constexpr double kExact = 1LL << 53;  // integers below are doubles
   for (const auto& [name, function] :
        {std::pair("min", Function::max), std::pair("max", Function::min)})
-    if (!call[name].is_none())
+    if (!call[name].is_none() && std::abs(real_of(call, name)) >= kExact &&
+        !is_floating_point(x.dtype()))
+      return {};
+    else if (!call[name].is_none())
       x = apply(function, {x, number(real_of(call, name), x.dtype())}, x.dtype());
   return {x};
 }

@@ -1,5 +1,7 @@
 #include "composit/op/rule.h"
 
+#include <cstring>
+
 #include "composit/ir/error.h"
 #include "composit/op/promotion.h"
 
@@ -18,12 +20,37 @@ Condition condition(const Expr& element) {
   throw UserError("expected a condition of bool, received " + std::string(name(element.dtype())));
 }
 
+// A number beside operands of half precision, which compute in single precision: one that would be
+// rounded stays visible under the cast to the common dtype, as a float32.
+Expr number_beside(const Expr& number, DType common) {
+  if (!is_half(common) || !is_floating_point(number.dtype())) return cast(number, common);
+  return cast(Expr::literal(number.value(), DType::float32), common);
+}
+
 // A number beside operands of dtype `common`. An integer fits everything, as in torch.
 Coefficient coefficient(const Expr& number, DType common) {
   if (category(number.dtype()) > std::max(category(common), DTypeCategory::integer))
     throw UserError("expected a coefficient (alpha) that fits " + std::string(name(common)) +
                     ", received " + std::string(name(number.dtype())));
-  return Coefficient(cast(number, common));
+  return Coefficient(number_beside(number, common));
+}
+
+// The same for an element of a tensor without axes; one of which only its type is known may be any
+// number.
+Expr element_beside(const RuleContext& context, size_t place) {
+  const Expr& element = context.elements->at(place);
+  const LazyTensor& tensor = context.call->tensors()[place];
+  const DType common = context.common;
+  if (!is_half(common) || tensor.rank() > 0 || !is_floating_point(element.dtype()) ||
+      is_half(element.dtype()))
+    return cast(element, common);
+  bool is_exact = false;
+  if (is_wrapped_number(tensor) && element.dtype() == DType::float64) {
+    double number = 0;
+    std::memcpy(&number, tensor.node->attribute("value").as<Array>().data(), sizeof number);
+    is_exact = number_beside(Expr(number), common).kind() == ExprKind::literal;
+  }
+  return cast(is_exact ? element : cast(element, DType::float32), common);
 }
 
 // The tensor at `place` of Call::tensors() as the role P.
@@ -34,7 +61,7 @@ P tensor_as(const RuleContext& context, size_t place) {
   if constexpr (std::is_same_v<P, LazyTensor>) return call.tensors()[place];
   if constexpr (std::is_same_v<P, Array>) return context.values->at(place);
   if constexpr (std::is_same_v<P, Condition>) return condition(context.elements->at(place));
-  if constexpr (std::is_same_v<P, Expr>) return cast(context.elements->at(place), context.common);
+  if constexpr (std::is_same_v<P, Expr>) return element_beside(context, place);
   if constexpr (std::is_same_v<P, Coefficient>)
     return coefficient(context.elements->at(place), context.common);
 }
@@ -43,7 +70,7 @@ P tensor_as(const RuleContext& context, size_t place) {
 template <class P>
 P data_as(const RuleContext& context, const Attribute& data) {
   if constexpr (std::is_same_v<P, Expr>)
-    return cast(Expr(data.as<Scalar>()), context.common);
+    return number_beside(Expr(data.as<Scalar>()), context.common);
   else if constexpr (std::is_same_v<P, Coefficient>)
     return coefficient(Expr(data.as<Scalar>()), context.common);
   else if constexpr (std::is_same_v<P, int64_t>)

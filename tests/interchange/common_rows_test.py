@@ -151,6 +151,21 @@ class CommonRowsTest(EngineTest):
         self.agrees(torch.gcd, a, b)
         self.agrees(torch.lcm, a[:4].int(), b[:4].int())
 
+    def test_numbers_at_the_ends(self):
+        """Of what is empty, integers next to the largest ones, numbers that half precision rounds."""
+        self.agrees(lambda x: (x.any(), x.any(0), x.all(), x.all(0)), torch.zeros(0, 3))
+        for dtype in (torch.int32, torch.int64):
+            info = torch.iinfo(dtype)
+            a = torch.tensor([info.min, info.min + 1, info.max, info.max, -7, 7, 0], dtype=dtype)
+            b = torch.tensor([3, -3, -3, 2, 2, -2, 5], dtype=dtype)
+            self.agrees(lambda a, b: (a // b, a % b, torch.div(a, b, rounding_mode="trunc")), a, b)
+        a, b = doubles([3, -3, 3, -3, 0, 5.5, -5.5]), doubles([INF, INF, -INF, -INF, INF, 2, 2])
+        self.agrees(lambda a, b: a % b, a, b)
+        x = torch.tensor([1, 300, 6e4, 0.3]).half()
+        self.agrees(lambda x: (x / 1e5, x * 3e-8, (1.0 - (x > 100).half()) * -1e5, x * 0.5, x + 0.1), x, rtol=0)
+        large = torch.tensor([2**53 + 1, 2**62, 5])
+        self.agrees(lambda x: x.clamp(max=2**53 + 1), large, names=["xla"])
+
     def test_factors(self):
         a = torch.randn(2, 3, 4, 4, dtype=torch.float64)
         self.agrees(torch.linalg.lu, a, atol=1e-12)

@@ -67,22 +67,32 @@ LazyTensor truncated(const LazyTensor& x) {
   return where(compare("Less", x, like(0, x)), unary("Ceil", x), unary("Floor", x));
 }
 
-// Towards minus infinity; ONNX's division of integers goes towards zero.
-LazyTensor floor_divide(const LazyTensor& x, const LazyTensor& y) {
-  if (is_real(x)) return unary("Floor", div(x, y));
-  const LazyTensor rest = call("Mod", {x, y}, {attribute("fmod", 0)},
-                               tensor_type(x.dtype(), broadcast(x.sizes(), y.sizes())));
-  return div(sub(x, rest), y);
-}
-
-LazyTensor remainder(const LazyTensor& x, const LazyTensor& y) {
-  if (is_real(x)) return sub(x, mul(unary("Floor", div(x, y)), y));
-  return call("Mod", {x, y}, {attribute("fmod", 0)},
+LazyTensor fmod(const LazyTensor& x, const LazyTensor& y) {
+  return call("Mod", {x, y}, {attribute("fmod", 1)},
               tensor_type(x.dtype(), broadcast(x.sizes(), y.sizes())));
 }
 
-LazyTensor fmod(const LazyTensor& x, const LazyTensor& y) {
-  return call("Mod", {x, y}, {attribute("fmod", 1)},
+// True where what a division towards zero leaves is on the other side of zero than the divisor.
+LazyTensor is_below(const LazyTensor& rest, const LazyTensor& y) {
+  const LazyTensor zero = like(0, rest);
+  const LazyTensor apart =
+      compare("Xor", compare("Less", rest, zero), compare("Less", y, like(0, y)));
+  return compare("And", apart, unary("Not", compare("Equal", rest, zero)));
+}
+
+// Towards minus infinity; ONNX's division of integers goes towards zero.
+LazyTensor floor_divide(const LazyTensor& x, const LazyTensor& y) {
+  if (is_real(x)) return unary("Floor", div(x, y));
+  const LazyTensor quotient = div(x, y), rest = sub(x, mul(quotient, y));
+  return where(is_below(rest, y), sub(quotient, like(1, quotient)), quotient);
+}
+
+LazyTensor remainder(const LazyTensor& x, const LazyTensor& y) {
+  if (is_real(x)) {
+    const LazyTensor rest = fmod(x, y);
+    return where(is_below(rest, y), add(rest, y), rest);
+  }
+  return call("Mod", {x, y}, {attribute("fmod", 0)},
               tensor_type(x.dtype(), broadcast(x.sizes(), y.sizes())));
 }
 

@@ -46,15 +46,26 @@ static Loops constant_pad(const In& x, const Ints& pad, const Scalar& value) {
 
 enum class Mode { reflection, replication, circular };
 
-// The place along an axis of `size` elements that stands for `i`, which may be out of range.
-static Expr place_for(Mode mode, const Expr& i, int64_t size) {
+// What padding leaves of an axis: negative numbers crop.
+struct Kept {
+  int64_t first, size;
+};
+static Kept kept_of(int64_t size, const std::pair<int64_t, int64_t>& padding) {
+  const int64_t first = std::max<int64_t>(0, -padding.first);
+  return {first, size - first - std::max<int64_t>(0, -padding.second)};
+}
+
+// The place along an axis of `size` elements that stands for `i`, which may be out of range. What
+// is left of the axis goes around.
+static Expr place_for(Mode mode, const Expr& i, int64_t size, const Kept& kept) {
   switch (mode) {
     case Mode::reflection:
       return select(i < 0, -i, select(i >= size, 2 * (size - 1) - i, i));
     case Mode::replication:
       return max(min(i, size - 1), 0);
     default:
-      return remainder(i, size);
+      if (kept.first == 0) return remainder(i, kept.size);
+      return remainder(i - kept.first, kept.size) + kept.first;
   }
 }
 
@@ -64,7 +75,7 @@ static void expect_enough(Mode mode, const Ints& sizes, const Padding& padding) 
     if (before == 0 && behind == 0) continue;
     const int64_t size = sizes[axis];
     const int64_t most = mode == Mode::reflection ? size - 1
-                         : mode == Mode::circular ? size
+                         : mode == Mode::circular ? kept_of(size, padding[axis]).size
                                                   : std::max(before, behind);
     if (size == 0 || before > most || behind > most)
       throw UserError("expected padding of at most " + std::to_string(most) + " for axis " +
@@ -81,7 +92,8 @@ static Ints sizes_padded_by(Mode mode, const Ints& sizes, const Padding& padding
 static Index source(Mode mode, const Ints& sizes, const Padding& padding, Index at) {
   for (size_t axis = 0; axis < at.size(); ++axis)
     if (padding[axis] != std::pair<int64_t, int64_t>())
-      at[axis] = place_for(mode, at[axis] - padding[axis].first, sizes[axis]);
+      at[axis] = place_for(mode, at[axis] - padding[axis].first, sizes[axis],
+                           kept_of(sizes[axis], padding[axis]));
   return at;
 }
 

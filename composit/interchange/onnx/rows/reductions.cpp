@@ -48,7 +48,10 @@ LazyTensors of_truth(const Call& call, const std::vector<Type>& results) {
   const LazyTensor& x = tensor_of(call, "self");
   const LazyTensor truth = cast_to(cast_to(x, DType::bool_), DType::int32);
   const LazyTensor value = reduced(op, truth, axes_of(call, "dim", x), bool_of(call, "keepdim"));
-  return {cast_to(value, results[0].dtype)};
+  // Of nothing, the least and the largest integer.
+  const LazyTensor is = onnx::call("Greater", {value, number(0, DType::int32)}, {},
+                                   tensor_type(DType::bool_, value.sizes()));
+  return {cast_to(is, results[0].dtype)};
 }
 
 LazyTensors prod(const Call& call, const std::vector<Type>& results) {

@@ -113,7 +113,8 @@ LazyTensors split(const OperatorCall& call) {
 LazyTensor sliced(const LazyTensor& x, int64_t axis, int64_t begin, int64_t end, int64_t step) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   const int64_t size = x.size(axis);
-  if (step == 0 || step == kLeast) throw UserError("a step is 0");
+  if (step == 0) throw UserError("a step is 0");
+  if (step == kLeast) ++step;  // past the end all the same
   const auto bound = [&](int64_t place, int64_t low, int64_t high) {
     return std::min(std::max(place < 0 ? place + size : place, low), high);
   };
@@ -121,7 +122,8 @@ LazyTensor sliced(const LazyTensor& x, int64_t axis, int64_t begin, int64_t end,
     return slice(x, axis, bound(begin, 0, size),
                  std::max(bound(begin, 0, size), bound(end, 0, size)), std::min(step, size + 1));
   // Backwards: forwards in the reversed tensor, where index i is size - 1 - i.
-  const int64_t first = bound(begin, -1, size - 1), last = bound(end, -1, size - 1);
+  const int64_t first = bound(begin, std::min<int64_t>(0, size - 1), size - 1),
+                last = bound(end, -1, size - 1);
   const LazyTensor reversed = flip(x, {axis});
   const int64_t from = size - 1 - first, to = std::max(from, size - 1 - last);
   return slice(reversed, axis, from, to, std::min(-step, size + 1));

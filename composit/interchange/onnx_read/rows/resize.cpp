@@ -115,7 +115,8 @@ LazyTensor resized(const LazyTensor& x, const Axis& axis, const Resizing& how) {
 }
 
 // ATen's operator where it gives the same: of all axes behind batch and channels.
-LazyTensor by_upsampling(const LazyTensor& x, const std::vector<Axis>& axes, const Resizing& how) {
+LazyTensor by_upsampling(const LazyTensor& x, std::vector<Axis> axes, const Resizing& how) {
+  std::sort(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.axis < b.axis; });
   const size_t planes = x.sizes().size() - std::min<size_t>(x.sizes().size(), 2);
   if (axes.size() != planes || planes < 1 || planes > 3 || how.antialias || how.exclude_outside ||
       x.numel() == 0 || !is_floating_point(x.dtype()))
