@@ -3,6 +3,7 @@
 #include <c10/util/StringUtil.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <sstream>
@@ -13,6 +14,7 @@
 #include "composit/ir/error.h"
 #include "composit/ir/lexer.h"
 #include "flashlight/capture_state.h"
+#include "flashlight/family_maker.h"
 #include "flashlight/shared_memory.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
@@ -226,8 +228,47 @@ std::vector<std::string> schemas_of(const composit::Graph& graph) {
   return schemas;
 }
 
+namespace {
+
+// True if a call changes what is saved with the program.
+bool writes_state(const composit::Graph& graph) {
+  const auto& mutations = graph.mutations();
+  return std::any_of(mutations.begin(), mutations.end(), [](const composit::Mutation& one) {
+    return composit::input_kind(*one.target.node) != InputKind::user_input;
+  });
+}
+
+// LibTorch's generator, put back where it was.
+struct KeptGenerator {
+  mutable at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
+  at::Tensor before = generator.get_state();
+  KeptGenerator() = default;
+  ~KeptGenerator() { generator.set_state(before); }
+  KeptGenerator(const KeptGenerator&) = delete;
+  KeptGenerator& operator=(const KeptGenerator&) = delete;
+};
+
+// The results of the example in the state that is saved, which is that after the call that was
+// captured; none where the program refuses another call.
+std::vector<composit::Array> results_in_saved_state(const SavedCapture& saved) try {
+  const CaptureBase draft = FamilyMaker::of_saved(saved, "a capture");
+  std::vector<at::Tensor> arguments;  // which the program may write
+  for (const at::Tensor& argument : draft.example_arguments())
+    arguments.push_back(tracer::copy_keeping_strides(argument));
+  const KeptGenerator kept;
+  if (draft.example_generator().defined()) kept.generator.set_state(draft.example_generator());
+  return to_arrays(draft.replay(arguments));
+} catch (const std::exception&) {
+  return {};
+}
+
+}  // namespace
+
 void CaptureBase::save(const std::filesystem::path& folder) const {
-  composit::save(saved(), folder);
+  SavedCapture all = saved();
+  if (!all.example_outputs.empty() && writes_state(all.graph))
+    all.example_outputs = results_in_saved_state(all);
+  composit::save(all, folder);
 }
 
 SavedCapture CaptureBase::saved() const {

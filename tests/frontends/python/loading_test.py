@@ -20,6 +20,18 @@ class Net(torch.nn.Module):
         return torch.softmax(self.second(torch.relu(self.first(x))), -1)
 
 
+class Counting(torch.nn.Module):
+    """Its results follow from its state, which a call changes; and it draws."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("sum", torch.zeros(3))
+
+    def forward(self, x):
+        self.sum.add_(1)
+        return x + self.sum, torch.rand(2)
+
+
 class Loss(torch.nn.Module):
     def __init__(self, model):
         super().__init__()
@@ -36,6 +48,23 @@ class Loading(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.model = Net()
         self.x = torch.randn(4, 6)
+
+    def test_an_example_is_of_the_state_that_is_saved(self):
+        """Whatever runs the folder compares with it: a check, a program in C++."""
+        model = Counting()
+        captured = flashlight.trace(model, torch.ones(2, 3))
+        before, state = model.sum.clone(), torch.get_rng_state()
+        captured.save(self.folder / "counting")
+        self.assertTrue(torch.equal(model.sum, before))
+        self.assertTrue(torch.equal(torch.get_rng_state(), state))
+        loaded = flashlight.load(self.folder / "counting")
+        given = loaded._native.example_results
+        self.assertTrue(torch.equal(given[0], torch.full((2, 3), 3.0)))
+        for _ in range(2):  # whatever state it has by now
+            loaded.save(self.folder / "again")
+            torch.testing.assert_close(flashlight.load(self.folder / "again")(torch.ones(2, 3))[0],
+                                       flashlight.load(self.folder / "again")._native.example_results[0])
+            loaded(torch.ones(2, 3))
 
     def exported(self, name):
         with torch.no_grad():
