@@ -103,10 +103,12 @@ LazyTensors attention(const OperatorCall& call) {
   if (cap == 0 && !call.wants(3) && precision == q.dtype() && q.dtype() == DType::float32) {
     y = op("aten::scaled_dot_product_attention", {q, k, v, mask.value, 0.0, false, scale});
   } else {
-    const double root = std::sqrt(scale);
-    LazyTensor products = matmul(q * Number(root), transpose(k, 2, 3) * Number(root));
+    // The operator is defined by others, whose numbers have the dtype of the tensors.
+    const LazyTensor root = number_like(std::sqrt(scale), q.dtype()),
+                     most = number_like(cap, q.dtype());
+    LazyTensor products = matmul(q * root, transpose(k, 2, 3) * root);
     results[3] = products;
-    if (cap > 0) products = tanh(products / Number(cap)) * Number(cap);
+    if (cap > 0) products = tanh(products / most) * most;
     if (shown == 1) results[3] = products;
     const LazyTensor masked = mask.value ? products + mask.value : products;
     if (shown == 2) results[3] = masked;
