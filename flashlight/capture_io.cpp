@@ -15,6 +15,7 @@
 #include "composit/ir/lexer.h"
 #include "flashlight/capture_state.h"
 #include "flashlight/family_maker.h"
+#include "flashlight/saved_state.h"
 #include "flashlight/shared_memory.h"
 #include "tracer/convert.h"
 #include "tracer/memory_view.h"
@@ -238,28 +239,24 @@ bool writes_state(const composit::Graph& graph) {
   });
 }
 
-// LibTorch's generator, put back where it was.
-struct KeptGenerator {
-  mutable at::Generator generator = at::globalContext().defaultGenerator(c10::kCPU);
-  at::Tensor before = generator.get_state();
-  KeptGenerator() = default;
-  ~KeptGenerator() { generator.set_state(before); }
-  KeptGenerator(const KeptGenerator&) = delete;
-  KeptGenerator& operator=(const KeptGenerator&) = delete;
-};
-
 // The results of the example in the state that is saved, which is that after the call that was
 // captured; none where the program refuses another call.
-std::vector<composit::Array> results_in_saved_state(const SavedCapture& saved) try {
-  const CaptureBase draft = FamilyMaker::of_saved(saved, "a capture");
-  std::vector<at::Tensor> arguments;  // which the program may write
-  for (const at::Tensor& argument : draft.example_arguments())
-    arguments.push_back(tracer::copy_keeping_strides(argument));
-  const KeptGenerator kept;
-  if (draft.example_generator().defined()) kept.generator.set_state(draft.example_generator());
-  return to_arrays(draft.replay(arguments));
-} catch (const std::exception&) {
-  return {};
+std::vector<composit::Array> results_in_saved_state(const SavedCapture& saved) {
+  const GeneratorStates before({});
+  std::vector<composit::Array> results;
+  try {
+    const CaptureBase draft = FamilyMaker::of_saved(saved, "a capture");
+    std::vector<at::Tensor> arguments;  // which the program may write
+    for (const at::Tensor& argument : draft.example_arguments())
+      arguments.push_back(tracer::copy_keeping_strides(argument));
+    if (draft.example_generator().defined())
+      at::Generator(at::globalContext().defaultGenerator(c10::kCPU))
+          .set_state(draft.example_generator());
+    results = to_arrays(draft.replay(arguments));
+  } catch (const std::exception&) {
+  }
+  before.restore();
+  return results;
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ class TensorsForNumbers {
       changes = true;
     }
     if (changes && !uses_.contains(&node) && takes_wide_numbers(node) &&
-        is_reduced(node.outputs().at(0).dtype))
+        is_half(node.outputs().at(0).dtype))
       return Replacement{{widely(node, std::move(now))}};
     const auto own = uses_.find(&node);
     if (own != uses_.end() && own->second.front().key.element)
@@ -125,10 +125,7 @@ class TensorsForNumbers {
     return ops.contains(node.op().str());
   }
 
-  static bool is_reduced(DType dtype) {
-    return dtype == DType::float16 || dtype == DType::bfloat16;
-  }
-  static DType wide(DType dtype) { return is_reduced(dtype) ? DType::float32 : dtype; }
+  static DType wide(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
   static LazyTensors wide(LazyTensors operands) {
     for (LazyTensor& operand : operands)
       if (operand) operand = to(operand, wide(operand.dtype()));

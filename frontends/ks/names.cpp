@@ -1,14 +1,14 @@
 // Names that mean nothing: also in functions that are never called, of which no graph is made.
+#include <map>
 #include <set>
 #include <utility>
 
 #include "frontends/ks/interpreter.h"
 #include "frontends/ks/parse.h"
+#include "frontends/ks/parts.h"
 
 namespace flashlight::ks {
 namespace {
-
-using Names = std::set<std::string>;
 
 class Finder {
  public:
@@ -18,53 +18,59 @@ class Finder {
       if (const auto* edef = std::get_if<Edef>(&one.form)) functions_.insert(edef->name.function);
     }
     for (const Declaration& one : program.declarations) {
-      if (const auto* def = std::get_if<Def>(&one.form)) visit(*def->body, of(def->parameters));
+      if (const auto* def = std::get_if<Def>(&one.form))
+        visit_within(names_of(def->parameters), *def->body);
       const auto* rule = std::get_if<Rule>(&one.form);
       if (rule == nullptr) continue;
-      visit(*rule->left, of(rule->parameters));
-      visit(*rule->right, of(rule->parameters));
+      visit_within(names_of(rule->parameters), *rule->left);
+      visit_within(names_of(rule->parameters), *rule->right);
     }
   }
   std::vector<std::pair<Position, std::string>> found() { return std::move(found_); }
 
  private:
-  static Names of(const std::vector<Parameter>& parameters) {
-    Names names;
-    for (const Parameter& one : parameters) names.insert(one.name);
+  using List = std::vector<std::string>;
+  static List names_of(const std::vector<Parameter>& parameters) {
+    List names;
+    for (const Parameter& one : parameters) names.push_back(one.name);
     return names;
   }
 
-  void visit(const Expression& outer, Names bound) {
-    const Expression* here = &outer;
-    while (const auto* let = std::get_if<Let>(&here->form)) {  // of which there may be thousands
-      visit(*let->value, bound);
-      bound.insert(let->pattern.names.begin(), let->pattern.names.end());
+  void visit_within(const List& names, const Expression& expression) {
+    for (const std::string& one : names) ++bound_[one];
+    visit(expression);
+    for (const std::string& one : names) --bound_[one];
+  }
+  bool is_bound(const std::string& name) const {
+    const auto found = bound_.find(name);
+    return found != bound_.end() && found->second > 0;
+  }
+
+  void visit(const Expression& expression) {
+    const Expression* here = &expression;
+    List names;  // of lets, of which there may be thousands
+    while (const auto* let = std::get_if<Let>(&here->form)) {
+      visit(*let->value);
+      for (const std::string& one : let->pattern.names) ++bound_[names.emplace_back(one)];
       here = let->body.get();
     }
-    const auto part = [&](const ExpressionPtr& one) { visit(*one, bound); };
     if (const auto* one = std::get_if<Variable>(&here->form))
-      expect(bound.count(one->name) > 0, here->at, "variable", one->name);
+      expect(is_bound(one->name), here->at, "variable", one->name);
     if (const auto* one = std::get_if<Call>(&here->form)) {
       const std::string& name = one->function.function;
-      expect(bound.count(name) > 0 || functions_.count(name) > 0 || find_primitive(name) != nullptr,
+      expect(is_bound(name) || functions_.count(name) > 0 || find_primitive(name) != nullptr,
              here->at, "function", name);
-      for (const ExpressionPtr& argument : one->arguments) part(argument);
     }
-    if (const auto* one = std::get_if<If>(&here->form))
-      part(one->condition), part(one->then), part(one->otherwise);
-    if (const auto* one = std::get_if<Assert>(&here->form)) part(one->condition), part(one->body);
-    if (const auto* one = std::get_if<TupleOf>(&here->form))
-      for (const ExpressionPtr& item : one->items) part(item);
-    if (const auto* one = std::get_if<Lambda>(&here->form)) {
-      bound.insert(one->parameter);
-      visit(*one->body, std::move(bound));
-    }
+    for_each_part(*here,
+                  [&](const Expression& part, const List& more) { visit_within(more, part); });
+    for (const std::string& one : names) --bound_[one];
   }
   void expect(bool exists, Position at, const char* what, const std::string& name) {
     if (!exists) found_.emplace_back(at, std::string("there is no ") + what + " '" + name + "'");
   }
 
-  Names functions_;
+  std::set<std::string> functions_;
+  std::map<std::string, int> bound_;  // how many bindings of a name are around
   std::vector<std::pair<Position, std::string>> found_;
 };
 

@@ -3,13 +3,14 @@
 //   (rule "mul2" (v : Float) (mul v 2.0) (add v v))
 //
 // A parameter stands for any expression, twice for the same one; bound variables may have other
-// names. A parameter stands for nothing that reads a variable bound within the left side. A name
-// within the left side is of a function, so it is no variable here.
+// names. A parameter stands for nothing that reads a variable bound within the left side. A
+// function of the left side is the program's or the language's, so no variable has its name here.
 #include <map>
 #include <set>
 
 #include "frontends/ks/interpreter.h"
 #include "frontends/ks/parse.h"
+#include "frontends/ks/parts.h"
 
 namespace flashlight::ks {
 namespace {
@@ -18,20 +19,11 @@ using Names = std::set<std::string>;
 
 // The variables that an expression reads.
 void add_variables(const Expression& expression, Names& names) {
-  const auto all = [&](const std::vector<ExpressionPtr>& parts) {
-    for (const ExpressionPtr& one : parts) add_variables(*one, names);
-  };
   if (const auto* one = std::get_if<Variable>(&expression.form)) names.insert(one->name);
-  if (const auto* one = std::get_if<Call>(&expression.form)) {
+  if (const auto* one = std::get_if<Call>(&expression.form))
     names.insert(one->function.function);  // it may be a variable
-    all(one->arguments);
-  }
-  if (const auto* one = std::get_if<Let>(&expression.form)) all({one->value, one->body});
-  if (const auto* one = std::get_if<If>(&expression.form))
-    all({one->condition, one->then, one->otherwise});
-  if (const auto* one = std::get_if<Assert>(&expression.form)) all({one->condition, one->body});
-  if (const auto* one = std::get_if<Lambda>(&expression.form)) add_variables(*one->body, names);
-  if (const auto* one = std::get_if<TupleOf>(&expression.form)) all(one->items);
+  for_each_part(expression,
+                [&](const Expression& part, const auto&) { add_variables(part, names); });
 }
 
 class Match {
@@ -151,29 +143,15 @@ class Match {
   Names functions_;
 };
 
-// The names of variables and functions that an expression reads and does not bind itself.
+// The variables that an expression reads and does not bind itself.
 void add_free(const Expression& expression, const Names& bound, Names& names) {
-  const auto read = [&](const std::string& name) {
-    if (bound.count(name) == 0) names.insert(name);
-  };
-  const auto part = [&](const ExpressionPtr& one) { add_free(*one, bound, names); };
-  const auto inner = [&](const std::vector<std::string>& more, const ExpressionPtr& one) {
+  if (const auto* one = std::get_if<Variable>(&expression.form))
+    if (bound.count(one->name) == 0) names.insert(one->name);
+  for_each_part(expression, [&](const Expression& part, const std::vector<std::string>& more) {
     Names all = bound;
     all.insert(more.begin(), more.end());
-    add_free(*one, all, names);
-  };
-  if (const auto* one = std::get_if<Variable>(&expression.form)) read(one->name);
-  if (const auto* one = std::get_if<Call>(&expression.form))
-    for (const ExpressionPtr& argument : one->arguments) part(argument);
-  if (const auto* one = std::get_if<Let>(&expression.form))
-    part(one->value), inner(one->pattern.names, one->body);
-  if (const auto* one = std::get_if<If>(&expression.form))
-    part(one->condition), part(one->then), part(one->otherwise);
-  if (const auto* one = std::get_if<Assert>(&expression.form))
-    part(one->condition), part(one->body);
-  if (const auto* one = std::get_if<Lambda>(&expression.form)) inner({one->parameter}, one->body);
-  if (const auto* one = std::get_if<TupleOf>(&expression.form))
-    for (const ExpressionPtr& item : one->items) part(item);
+    add_free(part, all, names);
+  });
 }
 
 }  // namespace
