@@ -15,6 +15,8 @@ std::string describe(const at::Tensor& tensor) {
       c10::str(composit::name(to_composit(tensor.scalar_type())), " ", tensor.sizes());
   if (tensor.layout() == c10::Layout::Strided)
     text += " with strides " + c10::str(tensor.strides());
+  if (tensor.is_conj()) text += ", lazily conjugated (resolve_conj() is not)";
+  if (tensor.is_neg()) text += ", lazily negated (resolve_neg() is not)";
   return text + " on " + tensor.device().str();
 }
 
@@ -23,6 +25,8 @@ std::string describe(const composit::Type& type) {
   std::string text = c10::str(composit::name(type.dtype), " ", c10::IntArrayRef(type.sizes));
   if (type.layout == composit::Layout::strided)
     text += " with strides " + c10::str(c10::IntArrayRef(type.strides));
+  if (type.conj) text += ", lazily conjugated";
+  if (type.neg) text += ", lazily negated";
   return text + " on " + composit::name(type.device);
 }
 

@@ -93,10 +93,13 @@ class Walk {
     };
     if (std::none_of(operands.begin(), operands.end(), is_reached)) return;
     insert_outputs(reached_, node);
-    const bool carries = runs_without_grad(*node)
-                             ? is_rewritten(*node) && is_active(operands[0])
-                             : std::any_of(operands.begin(), operands.end(),
-                                           [&](const LazyTensor& x) { return is_active(x); });
+    // What is made of rounded numbers carries a gradient as well, which `run` refuses to lose.
+    const bool carries =
+        runs_without_grad(*node)
+            ? is_rewritten(*node) && is_active(operands[0])
+            : std::any_of(operands.begin(), operands.end(), [&](const LazyTensor& x) {
+                return is_active(x) || (x && rounded_.contains(x.hash()));
+              });
     if (carries || node->find_run("custom_grad") != nullptr) insert_outputs(active_, node);
     mark_rounded(node, carries);
   }

@@ -29,6 +29,9 @@ class Fitter {
     for (const SizeLeaf* leaf : leaves_) of_one(*leaf);
     for (size_t i = 0; i < leaves_.size(); ++i)
       for (size_t j = i; j < leaves_.size(); ++j) of_two(*leaves_[i], *leaves_[j]);
+    if (fits_.empty())
+      for (const SizeLeaf* leaf : leaves_)
+        if (leaf->near) fractions(*leaf);
     std::stable_sort(fits_.begin(), fits_.end(),
                      [](const Fit& a, const Fit& b) { return rank_of(a) < rank_of(b); });
     return std::move(fits_);
@@ -106,6 +109,27 @@ class Fitter {
         add(FitForm::remainder, leaf.near, mod(size, c));
       if (gives(numbers, [&](int64_t v) { return (c - v % c) % c; }))
         add(FitForm::remainder, leaf.near, mod(SizeFormula(0) - size, c));
+    }
+  }
+
+  // Programs scale pictures by halves and quarters, which are exact as floats, and so is what they
+  // give, rounded down. Small sizes would fit many.
+  void fractions(const SizeLeaf& leaf) {
+    const Values& x = leaf.values;
+    for (const int64_t c : {2, 4}) {
+      if (*std::max_element(x.begin(), x.end()) < c * c) return;
+      int64_t least = 1, most = kMaxDivisor;
+      for (size_t i = 0; i < values_.size(); ++i) {
+        if (x[i] <= 0 || values_[i] < 0) return;
+        least = std::max(least, -floor_div(-values_[i] * c, x[i]));
+        most = std::min(most, floor_div((values_[i] + 1) * c - 1, x[i]));
+      }
+      for (int64_t part = least; part <= most; ++part) {
+        if (part % 2 == 0) continue;
+        const bool exact = gives(x, [&](int64_t v) { return -floor_div(-part * v, c); });
+        const SizeFormula whole = part * size_of(leaf.tensor, leaf.axis);
+        add(FitForm::fraction, leaf.near, exact ? exact_div(whole, c) : div(whole, c));
+      }
     }
   }
 

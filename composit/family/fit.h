@@ -28,7 +28,8 @@ enum class FitForm : uint8_t {
   scaled,     // c * size * size
   quotient,   // exact_div(size, c), div(size, c), ceil_div(size, c)
   remainder,  // mod(size, c), mod(-size, c)
-  part        // exact_div(size * size, c), div(size * size, c)
+  part,       // exact_div(size * size, c), div(size * size, c)
+  fraction    // exact_div(c * size, d), div(c * size, d) where nothing else fits: a size times 1.5
 };
 
 struct Fit {

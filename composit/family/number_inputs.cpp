@@ -88,9 +88,6 @@ class TensorsForNumbers {
       now[i] = takes_wide_numbers(node) ? number : to(number, node.outputs().at(0).dtype);
       changes = true;
     }
-    if (changes && !uses_.contains(&node) && takes_wide_numbers(node) &&
-        is_half(node.outputs().at(0).dtype))
-      return Replacement{{widely(node, std::move(now))}};
     const auto own = uses_.find(&node);
     if (own != uses_.end() && own->second.front().key.element)
       return Replacement{with_tensors(node, wide(now), own->second)};
@@ -109,20 +106,17 @@ class TensorsForNumbers {
     return to(takes_wide_numbers(node) ? number : to(number, dtype), wide(dtype));
   }
 
-  // What LibTorch's kernels on the CPU do; sums, differences and powers round the number first.
   static bool takes_wide_numbers(const Node& node) {
-    static const std::set<std::string_view> ops = {"aten::mul.Tensor",
-                                                   "aten::mul.Scalar",
-                                                   "aten::div.Tensor",
-                                                   "aten::div.Scalar",
-                                                   "aten::addcmul",
-                                                   "aten::addcdiv",
-                                                   "aten::lerp.Scalar",
-                                                   "aten::_foreach_mul.ScalarList",
-                                                   "aten::_foreach_div.ScalarList",
-                                                   "aten::_foreach_addcmul.ScalarList",
-                                                   "aten::_foreach_addcdiv.ScalarList"};
-    return ops.contains(node.op().str());
+    const auto is_wide = [](const Operation* operation) {
+      return operation != nullptr && operation->row.wide_numbers;
+    };
+    constexpr std::string_view kOfLists = "aten::_foreach_";
+    const std::string name = node.op().str();
+    if (!name.starts_with(kOfLists)) return is_wide(operation_of(node));
+    const size_t base = kOfLists.size();
+    const std::string of_one = "aten::" + name.substr(base, name.find('.') - base);
+    return is_wide(find_operation(Symbol(of_one))) ||
+           is_wide(find_operation(Symbol(of_one + ".Scalar")));
   }
 
   static DType wide(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
@@ -130,14 +124,6 @@ class TensorsForNumbers {
     for (LazyTensor& operand : operands)
       if (operand) operand = to(operand, wide(operand.dtype()));
     return operands;
-  }
-
-  // The result of the operator in single precision, rounded once.
-  static LazyTensor widely(const Node& node, LazyTensors operands) {
-    NodeSpec spec = copy_of(node, wide(std::move(operands)));
-    Type& type = spec.outputs.at(0);
-    type.dtype = wide(type.dtype);
-    return to(spec.make(), node.outputs()[0].dtype);
   }
 
   [[noreturn]] static void refuse(const Node& node, const std::string& key) {

@@ -7,6 +7,7 @@
 #include "composit/interchange/values.h"
 #include "composit/ir/graph.h"
 #include "composit/ops/native.h"
+#include "composit/ops/operations.h"
 
 namespace composit::interchange {
 namespace {
@@ -91,21 +92,9 @@ LazyTensor beside(const LazyTensor& x, const LazyTensor& other) {
   return fits && !is_complex(x.dtype()) ? constant(array_of(type, elements<double>(value))) : x;
 }
 
-// True for a product or a quotient of half precision and a number that it would round: LibTorch
-// computes with the number as it is.
-bool takes_wide_number(const Call& call, Function function) {
-  const LazyTensor &x = call.tensors().at(0), &number = call.tensors().at(1);
-  if (function != Function::mul && function != Function::div) return false;
-  if (!is_half(x.dtype()) || number.rank() > 0 || !is_floating_point(number.dtype())) return false;
-  if (!is_wrapped_number(number)) return !is_half(number.dtype());
-  const Array& value = number.node->attribute("value").as<Array>();
-  const Array rounded = array_of(tensor_type(x.dtype(), {}), elements<double>(value));
-  return elements<double>(rounded) != elements<double>(value);
-}
-
 LazyTensors applied_to_two(const Call& call, const std::vector<Type>& results, Function function,
                            ApplyFunction apply) {
-  if (takes_wide_number(call, function)) return {};
+  if (computes_wide(*find_operation(call.schema().name), call)) return {};
   const LazyTensor x = beside(call.tensors().at(0), call.tensors().at(1));
   const LazyTensor y = beside(call.tensors().at(1), call.tensors().at(0));
   if (x.dtype() != y.dtype()) return {};

@@ -249,13 +249,7 @@ Expr Expr::call(Function function, std::vector<Expr> arguments) {
 
 Expr cast(Expr x, DType dtype) {
   if (x.dtype() == dtype && !x.weak()) return x;
-  if (x.kind() == ExprKind::literal) {
-    Expr folded = Expr::literal(x.value(), dtype);
-    // A float32 that half precision would round stays: operators that compute in single precision
-    // take it as it is.
-    const bool is_wide = is_half(dtype) && x.dtype() == DType::float32 && !x.weak();
-    if (!is_wide || folded.value() == x.value()) return folded;
-  }
+  if (x.kind() == ExprKind::literal) return Expr::literal(x.value(), dtype);
   return Expr::make_cast(std::move(x), dtype);
 }
 

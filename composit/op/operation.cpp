@@ -1,6 +1,7 @@
 #include "composit/op/operation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "composit/op/promotion.h"
 
@@ -54,8 +55,26 @@ DType common_dtype(const Row& row, const Call& call) {
   return row.promote == Promote::to_float ? to_float(common) : common;
 }
 
-Loops pointwise_loops(const Row& row, const Call& call) {
-  Nest nest;
+// The scalar form at `elements`, one per place of Call::tensors().
+struct Pointwise {
+  Expr result;
+  bool is_wide;  // computed in float32 and rounded
+};
+
+Pointwise pointwise(const Row& row, const Call& call, const std::vector<Expr>& elements) {
+  bool rounds = false;
+  RuleContext context{.call = &call,
+                      .common = common_dtype(row, call),
+                      .rounds = row.wide_numbers ? &rounds : nullptr,
+                      .elements = &elements};
+  Expr result = with_dtype(row.scalar(context), context.common);
+  if (!rounds) return {std::move(result), false};
+  context.half = std::exchange(context.common, DType::float32);
+  return {cast(row.scalar(context), context.half), true};
+}
+
+// The elements of the call's tensors, which broadcast, at axes of `nest`.
+std::vector<Expr> elements_in(Nest& nest, const Call& call) {
   std::vector<Ints> sizes;
   for (const LazyTensor& tensor : call.tensors())
     if (tensor.defined()) sizes.push_back(tensor.sizes());
@@ -66,9 +85,13 @@ Loops pointwise_loops(const Row& row, const Call& call) {
     elements.push_back(tensor.defined() ? In(call.operand(place), tensor.type()).broadcast(index)
                                         : Expr());
   }
-  const RuleContext context{
-      .call = &call, .common = common_dtype(row, call), .elements = &elements};
-  return nest.store(with_dtype(row.scalar(context), context.common)).loops();
+  return elements;
+}
+
+Loops pointwise_loops(const Row& row, const Call& call) {
+  Nest nest;
+  const std::vector<Expr> elements = elements_in(nest, call);
+  return nest.store(pointwise(row, call, elements).result).loops();
 }
 
 }  // namespace
@@ -110,6 +133,12 @@ std::vector<const Operation*> OperationTable::all() const {
   std::vector<const Operation*> all;
   for (const auto& [name, operation] : operations_) all.push_back(operation.get());
   return all;
+}
+
+bool computes_wide(const Operation& operation, const Call& call) {
+  if (!operation.row.wide_numbers) return false;
+  Nest nest;
+  return pointwise(operation.row, call, elements_in(nest, call)).is_wide;
 }
 
 std::optional<Loops> loops_of(const Operation& operation, const Call& call) {

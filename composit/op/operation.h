@@ -53,9 +53,12 @@ using Gradients = LazyTensors;
 
 // The definition of an operation. Strings have to live as long as the process.
 struct Row {
-  std::string_view schema;               // "aten::relu(Tensor self) -> Tensor"
-  OpKind kind = OpKind::other;           // of this and of base names like it; other: by its shapes
-  Promote promote = Promote::common;     // promotion in the scalar form
+  std::string_view schema;            // "aten::relu(Tensor self) -> Tensor"
+  OpKind kind = OpKind::other;        // of this and of base names like it; other: by its shapes
+  Promote promote = Promote::common;  // promotion in the scalar form
+  // Scalar form: a number beside 16-bit floats is taken as it is, and the formula computed in
+  // float32 and rounded once. Else the number is rounded first. As LibTorch's kernels on the CPU.
+  bool wide_numbers = false;
   Rule<Expr> scalar = {};                // one of these four
   Rule<Loops> loops = {};                // a nest of loops
   Rule<LazyTensors> decompose = {};      // other operations
@@ -101,6 +104,10 @@ class OperationTable {
   std::map<std::string, std::unique_ptr<Operation>, std::less<>> operations_;
   std::map<std::string, const Operation*, std::less<>> names_;
 };
+
+// True where the scalar form of a call is computed in float32, for the sake of a number that its
+// 16-bit floats would round: see Row::wide_numbers.
+bool computes_wide(const Operation& operation, const Call& call);
 
 // The loop form of a call: the row's, or that of its scalar expression; nothing for a decomposition
 // or a native operation. UserError as in `infer`.

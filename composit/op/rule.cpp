@@ -20,37 +20,56 @@ Condition condition(const Expr& element) {
   throw UserError("expected a condition of bool, received " + std::string(name(element.dtype())));
 }
 
-// A number beside operands of half precision, which compute in single precision: one that would be
-// rounded stays visible under the cast to the common dtype, as a float32.
-Expr number_beside(const Expr& number, DType common) {
-  if (!is_half(common) || !is_floating_point(number.dtype())) return cast(number, common);
-  return cast(Expr::literal(number.value(), DType::float32), common);
+bool is_exact(const Scalar::Value& number, DType half) {
+  return Expr::literal(number, half).value() == Expr::literal(number, DType::float64).value();
 }
 
-// A number beside operands of dtype `common`. An integer fits everything, as in torch.
-Coefficient coefficient(const Expr& number, DType common) {
+// The same for a tensor without axes; of one that is no number in the program no more is known.
+bool is_exact(const LazyTensor& tensor, DType half) {
+  if (!is_wrapped_number(tensor)) return false;
+  const auto read = [&]<class T>(T number) {
+    const Array& value = tensor.node->attribute("value").as<Array>();
+    std::memcpy(&number, value.data(), sizeof number);
+    return is_exact(Scalar::Value(number), half);
+  };
+  if (tensor.dtype() == DType::float64) return read(0.0);
+  return tensor.dtype() == DType::bool_ || (tensor.dtype() == DType::int64 && read(int64_t{0}));
+}
+
+// A number beside operands of dtype `common`.
+Expr number_beside(const RuleContext& context, const Expr& number) {
+  const bool is_real = category(number.dtype()) < DTypeCategory::complex;
+  if (context.rounds != nullptr && is_half(context.common) && is_real)
+    *context.rounds |= !is_exact(number.value(), context.common);
+  return cast(number, context.common);
+}
+
+// The same for one that is no more than a factor. An integer fits everything, as in torch.
+Coefficient coefficient(const RuleContext& context, const Expr& number) {
+  const DType common = context.common;
   if (category(number.dtype()) > std::max(category(common), DTypeCategory::integer))
     throw UserError("expected a coefficient (alpha) that fits " + std::string(name(common)) +
                     ", received " + std::string(name(number.dtype())));
-  return Coefficient(number_beside(number, common));
+  return Coefficient(number.kind() == ExprKind::literal ? number_beside(context, number)
+                                                        : cast(number, common));
 }
 
-// The same for an element of a tensor without axes; one of which only its type is known may be any
-// number.
+// The second of two operands, without axes and of another dtype, which kernels of half precision
+// take as a number; one of which only its type is known may be any.
+bool is_wide_number(const RuleContext& context, size_t place) {
+  const LazyTensors& tensors = context.call->tensors();
+  return place == 1 && tensors.size() == 2 && tensors[1].rank() == 0 &&
+         !is_half(tensors[1].dtype()) && category(tensors[1].dtype()) < DTypeCategory::complex;
+}
+
 Expr element_beside(const RuleContext& context, size_t place) {
   const Expr& element = context.elements->at(place);
-  const LazyTensor& tensor = context.call->tensors()[place];
-  const DType common = context.common;
-  if (!is_half(common) || tensor.rank() > 0 || !is_floating_point(element.dtype()) ||
-      is_half(element.dtype()))
-    return cast(element, common);
-  bool is_exact = false;
-  if (is_wrapped_number(tensor) && element.dtype() == DType::float64) {
-    double number = 0;
-    std::memcpy(&number, tensor.node->attribute("value").as<Array>().data(), sizeof number);
-    is_exact = number_beside(Expr(number), common).kind() == ExprKind::literal;
-  }
-  return cast(is_exact ? element : cast(element, DType::float32), common);
+  const bool is_wide = is_wide_number(context, place);
+  if (context.half != DType::count_ && !is_wide)
+    return cast(cast(element, context.half), context.common);
+  if (is_wide && context.rounds != nullptr && is_half(context.common))
+    *context.rounds |= !is_exact(context.call->tensors()[place], context.common);
+  return cast(element, context.common);
 }
 
 // The tensor at `place` of Call::tensors() as the role P.
@@ -63,16 +82,16 @@ P tensor_as(const RuleContext& context, size_t place) {
   if constexpr (std::is_same_v<P, Condition>) return condition(context.elements->at(place));
   if constexpr (std::is_same_v<P, Expr>) return element_beside(context, place);
   if constexpr (std::is_same_v<P, Coefficient>)
-    return coefficient(context.elements->at(place), context.common);
+    return coefficient(context, context.elements->at(place));
 }
 
 // Data as P; the kinds were brought to those of the schema when the call was made.
 template <class P>
 P data_as(const RuleContext& context, const Attribute& data) {
   if constexpr (std::is_same_v<P, Expr>)
-    return number_beside(Expr(data.as<Scalar>()), context.common);
+    return number_beside(context, Expr(data.as<Scalar>()));
   else if constexpr (std::is_same_v<P, Coefficient>)
-    return coefficient(Expr(data.as<Scalar>()), context.common);
+    return coefficient(context, Expr(data.as<Scalar>()));
   else if constexpr (std::is_same_v<P, int64_t>)
     return data.as_int();
   else if constexpr (IsVector<P>::value) {

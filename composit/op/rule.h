@@ -79,6 +79,9 @@ struct Opening {
 struct RuleContext {
   const Call* call = nullptr;    // the call
   DType common = DType::count_;  // scalar form: what Expr parameters are cast to
+  // Scalar form that computes in float32: what operands are rounded to that are no wide numbers.
+  DType half = DType::count_;
+  bool* rounds = nullptr;  // scalar form: set where a wide number loses digits in `common`
   const std::vector<Expr>* elements =
       nullptr;  // scalar form: per place of Call::tensors(), the load
   const std::vector<Array>* values = nullptr;  // native: per place of Call::tensors()

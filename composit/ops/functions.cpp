@@ -40,6 +40,9 @@ LazyTensor to(const LazyTensor& x, DType dtype) {
 LazyTensor conj(const LazyTensor& x) {
   return is_complex(x.dtype()) ? apply_one("aten::conj_physical", {x}) : x;
 }
+DType opmath_dtype(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
+LazyTensor widened(const LazyTensor& x) { return to(x, opmath_dtype(x.dtype())); }
+LazyTensor narrowed(const LazyTensor& x, DType dtype) { return is_half(dtype) ? to(x, dtype) : x; }
 
 LazyTensor sum(const LazyTensor& x, const Ints& axes, bool keepdim) {
   return apply_one("aten::sum.dim_IntList", {x, axes, keepdim});

@@ -62,6 +62,11 @@ LazyTensor where(const LazyTensor& condition, const Number& x, const LazyTensor&
 LazyTensor pow(const LazyTensor& x, double exponent);
 LazyTensor to(const LazyTensor& x, DType dtype);  // x itself where it has the dtype
 LazyTensor conj(const LazyTensor& x);             // x itself where it is real
+// LibTorch's kernels compute sums and squares of 16-bit floats, which leave their range, in
+// float32: x in that dtype, and x back in `dtype` of 16 bits. Others stay as they are.
+DType opmath_dtype(DType dtype);
+LazyTensor widened(const LazyTensor& x);
+LazyTensor narrowed(const LazyTensor& x, DType dtype);
 
 // Over `axes` (all, if empty), which are left out, or with `keepdim` kept with size 1. UserError
 // for an axis out of range.

@@ -4,13 +4,19 @@
 
 namespace composit {
 
-bool is_mixed(
+DType moments_dtype(
     const LazyTensor& x,
     std::initializer_list<std::reference_wrapper<const std::optional<LazyTensor>>> beside) {
-  const bool is_half = x.dtype() == DType::bfloat16 || x.dtype() == DType::float16;
-  return is_half && std::any_of(beside.begin(), beside.end(), [](const auto& one) {
-           return one.get() && one.get()->dtype() == DType::float32;
-         });
+  const bool mixed = is_half(x.dtype()) && std::any_of(beside.begin(), beside.end(), [](auto& one) {
+                       return one.get() && one.get()->dtype() == DType::float32;
+                     });
+  return mixed ? DType::float32 : x.dtype();
+}
+
+LazyTensors norm_gradients(LazyTensors gradients, DType x, DType weight_and_bias) {
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i]) gradients[i] = to(gradients[i], i == 0 ? x : weight_and_bias);
+  return gradients;
 }
 
 Moments moments(const LazyTensor& x, const Ints& axes, double eps) {

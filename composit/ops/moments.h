@@ -16,11 +16,14 @@ struct Moments {
   LazyTensor centered, mean, rstd;
 };
 
-// True for 16-bit floats beside float32, as norms have them under autocast: all is computed in
-// float32 then, and so are means and factors; what has the sizes of x has its dtype.
-bool is_mixed(
+// The dtype of means and factors: that of x, or float32 for 16-bit floats beside float32, as norms
+// have them under autocast. What has the sizes of x has its dtype.
+DType moments_dtype(
     const LazyTensor& x,
     std::initializer_list<std::reference_wrapper<const std::optional<LazyTensor>>> beside);
+
+// The gradients of x, weight and bias, those that are there, in the dtypes of these.
+LazyTensors norm_gradients(LazyTensors gradients, DType x, DType weight_and_bias);
 
 // Mean and 1 / sqrt(variance + eps) over `axes`, which are kept with size 1.
 Moments moments(const LazyTensor& x, const Ints& axes, double eps);

@@ -21,8 +21,13 @@ inline double bessel_j0(double x) { return ::j0(x); }
 inline double bessel_j1(double x) { return ::j1(x); }
 inline double bessel_y0(double x) { return x < 0 ? kNaN : ::y0(x); }
 inline double bessel_y1(double x) { return x < 0 ? kNaN : ::y1(x); }
-inline double i0(double x) { return std::cyl_bessel_i(0, std::abs(x)); }
-inline double i1(double x) { return std::copysign(1, x) * std::cyl_bessel_i(1, std::abs(x)); }
+// Greater than all doubles from 714 on, where the library throws; of infinity NaN, as torch.
+inline double bessel_i(double order, double x) {
+  if (!(x <= 714)) return kInfinity * (x / x);
+  return std::cyl_bessel_i(order, x);
+}
+inline double i0(double x) { return bessel_i(0, std::abs(x)); }
+inline double i1(double x) { return std::copysign(1, x) * bessel_i(1, std::abs(x)); }
 
 // The sum of a_k / (sign x)^k of https://dlmf.nist.gov/10.40, for x >= kFar.
 inline constexpr double kFar = 40;

@@ -23,6 +23,7 @@
 #include "flashlight/loops/names.h"
 #include "flashlight/loops/runtime_call.h"
 #include "flashlight/loops/statement.h"
+#include "flashlight/loops/widen.h"
 
 namespace flashlight::loops {
 namespace {
@@ -149,7 +150,7 @@ class Lowering {
     for (const composit::Mutation& mutation : graph.mutations())
       add_result(scope, value_of(scope, mutation.value));
     drop_unit_dimensions(scope.function, is_region);
-    return program_.functions.add(std::move(scope.function));
+    return program_.functions.add(with_wide_sums(std::move(scope.function)));
   }
 
   static ValueId add_value(Scope& scope, const Type& type, Role role, std::string name) {
@@ -185,13 +186,12 @@ class Lowering {
       function.results.push_back(value);
       return;
     }
-    const ValueId copy =
-        add_value(scope, function.values[value].type, Role::result, function.values[value].name);
-    Statement statement = zeros(function.values[value].type, copy);
-    statement.stores[0].value =
-        function.values[value].role == Role::constant && is_scalar(function.values[value].constant)
-            ? literal_of(function.values[value].constant)
-            : Expr::load(value, function.values[value].type.dtype, statement.stores[0].at);
+    const Value given = function.values[value];
+    const ValueId copy = add_value(scope, given.type, Role::result, given.name);
+    Statement statement = zeros(given.type, copy);
+    statement.stores[0].value = given.role == Role::constant && is_scalar(given.constant)
+                                    ? literal_of(given.constant)
+                                    : Expr::load(value, given.type.dtype, statement.stores[0].at);
     add_nest(scope, std::move(statement), {"copy", "", ""});
     function.results.push_back(copy);
   }

@@ -1,6 +1,7 @@
 #include "flashlight/loops/widen.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "flashlight/loops/statement.h"
@@ -51,7 +52,66 @@ Routine changed(Routine routine, const Change& change) {
   return routine;
 }
 
+// to = from, element by element.
+Nest rounding(const composit::Type& type, ValueId to, ValueId from, const Origin& origin) {
+  Statement statement;
+  std::vector<Expr> at;
+  for (size_t i = 0; i < type.rank(); ++i) {
+    statement.axes.push_back({"", type.sizes[i]});
+    at.push_back(Expr::axis(i));
+  }
+  const Expr element = Expr::load(from, DType::float32, at);
+  statement.stores.push_back({to, at, composit::cast(element, type.dtype)});
+  return {std::move(statement), origin};
+}
+
+// The values of 16-bit floats that nests add to, each with the last nest that writes it.
+std::map<ValueId, StepId> half_sums(const Routine& routine) {
+  std::map<ValueId, StepId> last;
+  for (const bool adds : {true, false})
+    for (const StepId step : routine.steps.ids())
+      if (const auto* nest = std::get_if<Nest>(&routine.steps[step]))
+        for (const composit::Store& store : nest->statement.stores) {
+          const ValueId value = value_of(store);
+          if (!composit::is_half(routine.values[value].type.dtype)) continue;
+          if (adds ? store.add : last.contains(value)) last.insert_or_assign(value, step);
+        }
+  return last;
+}
+
 }  // namespace
+
+Routine with_wide_sums(Routine routine) {
+  const std::map<ValueId, StepId> last = half_sums(routine);
+  if (last.empty()) return routine;
+  std::map<ValueId, ValueId> wide;
+  for (const auto& [value, step] : last)
+    wide.emplace(
+        value,
+        routine.values.add({composit::tensor_type(DType::float32, routine.values[value].type.sizes),
+                            Role::temporary,
+                            "sum",
+                            {}}));
+  Table<StepId, Step> steps;
+  for (const StepId step : routine.steps.ids()) {
+    std::vector<Nest> complete;
+    if (auto* nest = std::get_if<Nest>(&routine.steps[step]))
+      for (composit::Store& store : nest->statement.stores) {
+        const ValueId value = value_of(store);
+        const auto found = wide.find(value);
+        if (found == wide.end()) continue;
+        store.result = found->second;
+        store.value = composit::cast(store.value, DType::float32);
+        if (last.at(value) == step)
+          complete.push_back(
+              rounding(routine.values[value].type, value, found->second, nest->origin));
+      }
+    steps.push_back(std::move(routine.steps[step]));
+    for (Nest& nest : complete) steps.push_back(std::move(nest));
+  }
+  routine.steps = std::move(steps);
+  return routine;
+}
 
 Routine with_wide_arithmetic(Routine routine) {
   if (!has_halves(routine)) return routine;

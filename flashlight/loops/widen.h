@@ -13,6 +13,9 @@
 namespace flashlight::loops {
 
 Routine with_wide_arithmetic(Routine routine);
+// What nests add to is float32 and rounded at the end: 256 + 1 is no bfloat16, where a sum of ones
+// would stand still. Expects that values are read behind all nests that write them.
+Routine with_wide_sums(Routine routine);
 // Temporaries of 16-bit floats hold what was computed, which rounding would only bring farther from
 // it. What is not written and read by nests alone keeps its type.
 Routine with_wide_temporaries(Routine routine);

@@ -75,7 +75,7 @@ class Ahead {
  public:
   Ahead(const void* from, int64_t lines, int64_t terms)
       : next_(static_cast<const char*>(from)),
-        per_term_(terms > 0 ? static_cast<uint64_t>(lines * kOne / terms) : 0) {}
+        per_term_(terms > 0 && lines > 0 ? static_cast<uint64_t>(lines * kOne / terms) : 0) {}
 
   FLASHLIGHT_INLINE void pass(int terms) {
     due_ += per_term_ * static_cast<uint64_t>(terms);

@@ -30,7 +30,7 @@ struct Upcoming {
 
   template <class T>
   static Upcoming of(const T* from, int64_t count) {
-    if (from == nullptr) return {};
+    if (from == nullptr || count <= 0) return {};
     return {reinterpret_cast<const char*>(from), count * int64_t{sizeof(T)} / detail::kLineBytes};
   }
   template <class T, class Weight, class Word>
@@ -130,6 +130,7 @@ JoinedRuns joined_runs(const Contraction<T>& of, BaseOf<Element> base) {
     return unit_time(groups, rows) * 10 < unit_time(of.outer, of.inner) * 9;
   };
   if (!pays(1, of.outer * of.inner)) return {};  // not even without places between them
+  if (of.inner_stride == 0) return {};
   const Element* const first = base(0);
   const int64_t distance = of.outer > 1 ? base(1) - first : 0, period = distance / of.inner_stride;
   if (distance % of.inner_stride != 0 || period < of.inner) return {};
@@ -155,7 +156,8 @@ class Tiling {
       lowest_ = std::min<int64_t>(lowest_, of.terms.offsets[s]);
       highest_ = std::max<int64_t>(highest_, of.terms.offsets[s]);
     }
-    highest_ += int64_t{of.terms.run} * of.terms.step;
+    const int64_t reach = int64_t{of.terms.run} * of.terms.step;
+    (reach < 0 ? lowest_ : highest_) += reach;
   }
   int64_t count() const { return of_.outer / joined_.count * per_run_; }
 
@@ -165,9 +167,13 @@ class Tiling {
     const int64_t begin = piece * least + std::min(piece, higher);
     const int64_t end = begin + least + (piece < higher ? 1 : 0);
     const Element* const first = base(outer) + begin * of_.inner_stride;
-    return {first,           outer,
-            begin,           static_cast<int>(end - begin),
-            first + lowest_, first + highest_ + (end - begin - 1) * of_.inner_stride};
+    const int64_t last = (end - begin - 1) * of_.inner_stride;  // negative where rows are reversed
+    return {first,
+            outer,
+            begin,
+            static_cast<int>(end - begin),
+            first + lowest_ + std::min<int64_t>(last, 0),
+            first + highest_ + std::max<int64_t>(last, 0)};
   }
   // Calls `use` with the sums of a tile and these columns: once, or for each of joined runs.
   void finish(const Rows<Element>& rows, int64_t column, int columns, const T (*sums)[kPanel<T>],

@@ -1,5 +1,5 @@
-# cmake -DSOURCE_DIR=... -DPYTHON=... -DWORK_DIR=... -DCXX_COMPILER=... -DUNITY=... -DOWN_TORCH=...
-#       -P python.cmake
+# cmake -DSOURCE_DIR=... -DPYTHON=... -DWORK_DIR=... -DCXX_COMPILER=... -DCXX_FLAGS=... -DUNITY=...
+#       -DOWN_TORCH=... -P python.cmake
 #
 # `pip install .` in a clean virtual environment: refused with a reason where torch is missing, then
 # built against the torch that is there, and used. Compiled as the preset `dev` or `ci` is, whose
@@ -29,7 +29,7 @@ else()
 endif()
 run(${pip} install --quiet ${SOURCE_DIR} -C cmake.build-type=RelWithDebInfo
     -C cmake.define.CMAKE_CXX_COMPILER=${CXX_COMPILER} -C cmake.define.FLASHLIGHT_UNITY=${UNITY}
-    -C "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1")
+    -C "cmake.define.CMAKE_CXX_FLAGS_RELWITHDEBINFO=${CXX_FLAGS}")
 run(${WORK_DIR}/venv/bin/flashlight --version)
 file(MAKE_DIRECTORY ${WORK_DIR}/elsewhere)
 run(${CMAKE_COMMAND} -E chdir ${WORK_DIR}/elsewhere

@@ -124,6 +124,7 @@ static void add_silu_and_mish(OperationTable& rows) {
 
 static void add_softplus(OperationTable& rows) {
   rows.add({.schema = "aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+            .wide_numbers = true,
             .scalar =
                 [](Expr x, Coefficient beta, Coefficient threshold) {
                   expect_floating(x.dtype());
@@ -137,6 +138,7 @@ static void add_softplus(OperationTable& rows) {
             .bad = "i64[2]: floating point"});
   rows.add({.schema = "aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, "
                       "Scalar threshold) -> Tensor",
+            .wide_numbers = true,
             .scalar =
                 [](Expr g, Expr x, Coefficient beta, Coefficient threshold) {
                   const Expr z = exp(x * beta);

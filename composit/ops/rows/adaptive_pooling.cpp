@@ -56,16 +56,18 @@ Loops average(const In& x, const Adaptive& a) {
   Nest nest;
   const Index lead = nest.parallel(a.lead), y = nest.parallel(a.out);
   const Place p = place(nest, a, y, [&](int64_t extent) { return nest.reduction(extent); });
-  const Expr total = nest.sum(x(joined(lead, p.x)));
-  return nest.store(total / cast(p.count, x.dtype())).loops();
+  const DType wide = opmath_dtype(x.dtype());
+  const Expr total = nest.sum(cast(x(joined(lead, p.x)), wide));
+  return nest.store(cast(total / cast(p.count, wide), x.dtype())).loops();
 }
 
 Loops average_back(const In& g, const Adaptive& a) {
   Nest nest;
   const Index lead = nest.parallel(a.lead), y = nest.parallel(a.out);
   const Place p = place(nest, a, y, [&](int64_t extent) { return nest.parallel(extent); });
-  const Expr share = g(joined(lead, y)) / cast(p.count, g.dtype());
-  return nest.store(a.input(), joined(lead, p.x), share, true).loops();
+  const DType wide = opmath_dtype(g.dtype());
+  const Expr share = cast(g(joined(lead, y)), wide) / cast(p.count, wide);
+  return nest.store(a.input(), joined(lead, p.x), cast(share, g.dtype()), true).loops();
 }
 
 Loops maximum(const In& x, const Adaptive& a) {

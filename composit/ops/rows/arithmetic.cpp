@@ -13,28 +13,6 @@ static Expr scaled(const Expr& other, const Coefficient& alpha) {
   return is_literal(alpha, 1) ? other : alpha * other;
 }
 
-// A number, as a float32 that half precision would round: LibTorch's kernels compute in single
-// precision with it.
-static bool is_wide_number(const Expr& x) {
-  return is_half(x.dtype()) && x.is(Function::cast) && x[0].dtype() == DType::float32;
-}
-static Expr wide(const Expr& x) { return is_wide_number(x) ? x[0] : cast(x, DType::float32); }
-
-// An operator of x and y where y may be such a number.
-template <class F>
-static Expr widely(const Expr& x, const Expr& y, F f) {
-  return is_wide_number(y) ? cast(f(wide(x), wide(y)), y.dtype()) : f(x, y);
-}
-static Expr product(const Expr& x, const Expr& y) { return widely(x, y, std::multiplies<Expr>()); }
-static Expr ratio(const Expr& x, const Expr& y) { return widely(x, y, std::divides<Expr>()); }
-
-// f of three elements and a number that may be such a one.
-template <class F>
-static Expr widely(const Expr& x, const Expr& y, const Expr& z, const Coefficient& value, F f) {
-  if (!is_wide_number(value)) return f(x, y, z, value);
-  return cast(f(wide(x), wide(y), wide(z), Coefficient(wide(value))), x.dtype());
-}
-
 static Expr difference(const Expr& x, const Expr& y) {
   if (own_dtype(x) == DType::bool_ || own_dtype(y) == DType::bool_)
     throw UserError("expected numbers, received bool; logical_xor and logical_not take bools");
@@ -88,7 +66,8 @@ static void add_sums(OperationTable& rows) {
 static void add_products(OperationTable& rows) {
   rows.add(
       {.schema = "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor",
-       .scalar = [](Expr x, Expr y) { return product(x, y); },
+       .wide_numbers = true,
+       .scalar = [](Expr x, Expr y) { return x * y; },
        .vjp =
            [](Vjp v, LazyTensor x, LazyTensor y) {
              const LazyTensor& g = v.cotangents[0];
@@ -98,7 +77,8 @@ static void add_products(OperationTable& rows) {
        .bad = "f32[4] f32[3]: do not broadcast",
        .also = {"aten::multiply.Tensor"}});
   rows.add({.schema = "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
-            .scalar = [](Expr x, Expr y) { return product(x, y); },
+            .wide_numbers = true,
+            .scalar = [](Expr x, Expr y) { return x * y; },
             .samples = "f32[2,3] 2 | i64[3] 2.5",
             .also = {"aten::multiply.Scalar"}});
   rows.add({.schema = "aten::neg(Tensor self) -> Tensor",
@@ -106,33 +86,26 @@ static void add_products(OperationTable& rows) {
             .samples = "f32[2,3] | i64[3] | c64[2]",
             .bad = "bool[2]: expected a number",
             .also = {"aten::negative", "aten::_neg_view"}});
-  rows.add({.schema = "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
-                      "value=1) -> Tensor",
-            .scalar =
-                [](Expr x, Expr y, Expr z, Coefficient value) {
-                  return widely(x, y, z, value, [](Expr a, Expr b, Expr c, Coefficient by) {
-                    return a + scaled(b, by) * c;
-                  });
-                },
-            .samples = "f32[2,3] f32[3] f32[2,1] | f32[2] f32[2] f32[2] -0.5 | i64[3] i64[3] "
-                       "i64[3] 2 | f32[3] f32[] f32[3] 2"});
+  rows.add(
+      {.schema = "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
+                 "value=1) -> Tensor",
+       .wide_numbers = true,
+       .scalar = [](Expr x, Expr y, Expr z, Coefficient value) { return x + scaled(y, value) * z; },
+       .samples = "f32[2,3] f32[3] f32[2,1] | f32[2] f32[2] f32[2] -0.5 | i64[3] i64[3] "
+                  "i64[3] 2 | f32[3] f32[] f32[3] 2"});
   rows.add({.schema = "aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar "
                       "value=1) -> Tensor",
+            .wide_numbers = true,
             .scalar =
                 [](Expr x, Expr y, Expr z, Coefficient value) {
                   expect_floating(x.dtype());
-                  return widely(x, y, z, value, [](Expr a, Expr b, Expr c, Coefficient by) {
-                    return a + scaled(b, by) / c;
-                  });
+                  return x + scaled(y, value) / z;
                 },
             .samples = "f32[2,3] f32[3] f32[2,1] | f32[2] f32[2] f32[2] -0.5",
             .bad = "i64[2] i64[2] i64[2]: floating point"});
   rows.add({.schema = "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-            .scalar =
-                [](Expr x, Expr y, Coefficient weight) {
-                  if (!is_wide_number(weight)) return between(x, y, weight);
-                  return cast(between(wide(x), wide(y), wide(weight)), x.dtype());
-                },
+            .wide_numbers = true,
+            .scalar = [](Expr x, Expr y, Coefficient weight) { return between(x, y, weight); },
             .samples = "f32[2,3] f32[2,3] 0.3 | f32[2,1] f32[3] 0.75 | f32[2] f32[2] 1",
             .bad = "i64[2] i64[2] 1: floating point"});
   rows.add(
@@ -157,17 +130,20 @@ static Expr quotient(const Expr& x, const Expr& y, const std::optional<std::stri
 static void add_quotients(OperationTable& rows) {
   rows.add({.schema = "aten::div.Tensor(Tensor self, Tensor other) -> Tensor",
             .promote = Promote::to_float,
-            .scalar = [](Expr x, Expr y) { return ratio(x, y); },
+            .wide_numbers = true,
+            .scalar = [](Expr x, Expr y) { return x / y; },
             .samples = "f32[2,3] f32[3]=1..2 | i64[2,3] 2 | i64[4] i64[4]=1..5 | f32[2] 0.5 | "
                        "f32[3]=[1,0,-1] f32[3]=[0,0,0]",
             .also = {"aten::divide.Tensor", "aten::true_divide.Tensor"}});
   rows.add({.schema = "aten::div.Scalar(Tensor self, Scalar other) -> Tensor",
             .promote = Promote::to_float,
-            .scalar = [](Expr x, Expr y) { return ratio(x, y); },
+            .wide_numbers = true,
+            .scalar = [](Expr x, Expr y) { return x / y; },
             .samples = "f32[2,3] 2 | i64[3] 2.5",
             .also = {"aten::divide.Scalar", "aten::true_divide.Scalar"}});
   rows.add({.schema = "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> "
                       "Tensor",
+            .wide_numbers = true,
             .scalar = [](Expr x, Expr y,
                          std::optional<std::string> mode) { return quotient(x, y, mode); },
             .samples = "f32[2,3] f32[3] None | f32[2,3] f32[3] 'floor' | f32[2,3] f32[3] 'trunc' | "
@@ -178,6 +154,7 @@ static void add_quotients(OperationTable& rows) {
             .also = {"aten::divide.Tensor_mode"}});
   rows.add({.schema = "aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> "
                       "Tensor",
+            .wide_numbers = true,
             .scalar = [](Expr x, Expr y,
                          std::optional<std::string> mode) { return quotient(x, y, mode); },
             .samples = "f32[2,3] 0.7 None | f32[2,3] -0.7 'floor' | i64[5] 2 'trunc'",
@@ -196,21 +173,23 @@ static Expr truncated_remainder(const Expr& x, const Expr& y) {
 }
 
 // clang-format off
-#define COMPOSIT_BY_TENSOR_OR_NUMBER(tensor, number, expression)                                  \
+#define COMPOSIT_BY_TENSOR_OR_NUMBER(tensor, number, wide, expression)                            \
   rows.add({.schema = "aten::" tensor "(Tensor self, Tensor other) -> Tensor",                    \
+            .wide_numbers = wide,                                                                 \
             .scalar = [](Expr x, Expr y) { return expression; },                                  \
             .samples = "f32[2,3] f32[3] | i64[5] i64[5]=1..4 | i64[5] i64[]=[-3] | i32[4] 3 | "   \
                        "f32[4]=[3,-3,3,-3] f32[4]=[2,2,-2,-2] | f32[2]=[1,-1] f32[2]=[0,0]",      \
             .bad = "bool[2] bool[2]: received bool"});                                            \
   rows.add({.schema = "aten::" number "(Tensor self, Scalar other) -> Tensor",                    \
+            .wide_numbers = wide,                                                                 \
             .scalar = [](Expr x, Expr y) { return expression; },                                  \
             .samples = "f32[2,3] 0.7 | f32[2,3] -0.7 | i64[5] 3 | i64[5] -3 | i64[3] 2.5"});
 // clang-format on
 
 static void add_remainders(OperationTable& rows) {
-  COMPOSIT_BY_TENSOR_OR_NUMBER("floor_divide", "floor_divide.Scalar", quotient(x, y, "floor"))
-  COMPOSIT_BY_TENSOR_OR_NUMBER("remainder.Tensor", "remainder.Scalar", remainder_of(x, y))
-  COMPOSIT_BY_TENSOR_OR_NUMBER("fmod.Tensor", "fmod.Scalar", truncated_remainder(x, y))
+  COMPOSIT_BY_TENSOR_OR_NUMBER("floor_divide", "floor_divide.Scalar", true, quotient(x, y, "floor"))
+  COMPOSIT_BY_TENSOR_OR_NUMBER("remainder.Tensor", "remainder.Scalar", false, remainder_of(x, y))
+  COMPOSIT_BY_TENSOR_OR_NUMBER("fmod.Tensor", "fmod.Scalar", false, truncated_remainder(x, y))
   rows.add({.schema = "aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
             .scalar = [](Expr x, Expr y) { return remainder_of(x, y); },
             .samples = "7.5 f32[3] | -7 i64[3]=1..5 | 2.5 i64[3]=1..5"});

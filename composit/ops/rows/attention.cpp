@@ -66,7 +66,6 @@ static LazyTensors attention(const LazyTensor& q, LazyTensor k, LazyTensor v,
 // ---- the kernel that LibTorch runs on a CPU -----------------------------------------------------
 
 // Scores of half floats are float32.
-static LazyTensor widened(const LazyTensor& x) { return to(x, promote(x.dtype(), DType::float32)); }
 static std::optional<LazyTensor> widened(const std::optional<LazyTensor>& x) {
   return x ? std::optional(widened(*x)) : x;
 }

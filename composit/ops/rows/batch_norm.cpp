@@ -30,7 +30,7 @@ BatchNorm in_evaluation(const LazyTensor& x, const Optional& weight, const Optio
   if (!running_mean || !running_var)
     throw UserError("expected running_mean and running_var outside of training");
   all_but_channels(x);
-  const LazyTensor rstd = rsqrt(*running_var + eps);
+  const LazyTensor rstd = rsqrt(widened(*running_var) + eps);
   const LazyTensor normalized = (x - *per_channel(running_mean, x)) * *per_channel(rstd, x);
   return {affine(normalized, per_channel(weight, x), per_channel(bias, x)), {}, {}, {}, {}};
 }
@@ -46,7 +46,7 @@ BatchNorm in_training(const LazyTensor& x, const Optional& weight, const Optiona
                    {},
                    {}};
   const auto blend = [&](const LazyTensor& old, const LazyTensor& now) {
-    return old * (1 - momentum) + now * momentum;
+    return widened(old) * (1 - momentum) + now * momentum;
   };
   if (running_mean) result.running_mean = blend(*running_mean, result.mean);
   if (running_var) {  // of the sample: n - 1
@@ -59,14 +59,14 @@ BatchNorm in_training(const LazyTensor& x, const Optional& weight, const Optiona
 BatchNorm batch_norm(const LazyTensor& x, const Optional& weight, const Optional& bias,
                      const Optional& running_mean, const Optional& running_var, bool training,
                      double momentum, double eps) {
-  if (is_mixed(x, {weight, bias, running_mean, running_var})) {
-    BatchNorm wide = batch_norm(to(x, DType::float32), weight, bias, running_mean, running_var,
-                                training, momentum, eps);
-    wide.y = to(wide.y, x.dtype());
-    return wide;
-  }
-  return training ? in_training(x, weight, bias, running_mean, running_var, momentum, eps)
-                  : in_evaluation(x, weight, bias, running_mean, running_var, eps);
+  const LazyTensor wide = widened(x);
+  BatchNorm b = training ? in_training(wide, weight, bias, running_mean, running_var, momentum, eps)
+                         : in_evaluation(wide, weight, bias, running_mean, running_var, eps);
+  const DType saved = moments_dtype(x, {weight, bias, running_mean, running_var});
+  b.y = to(b.y, x.dtype());
+  for (LazyTensor* one : {&b.mean, &b.rstd, &b.running_mean, &b.running_var})
+    if (one->defined()) *one = to(*one, saved);
+  return b;
 }
 
 // y, then mean and rstd, which are empty outside of training.
@@ -208,12 +208,6 @@ LazyTensors batch_norm_back(const LazyTensor& g, const LazyTensor& x, const Opti
   if (!mean || !rstd)
     throw UserError(training ? "expected save_mean and save_invstd in training"
                              : "expected running_mean and running_var outside of training");
-  if (is_mixed(x, {weight, mean})) {
-    LazyTensors wide = batch_norm_back(to(g, DType::float32), to(x, DType::float32), weight, mean,
-                                       rstd, training, mask);
-    if (wide[0]) wide[0] = to(wide[0], x.dtype());
-    return wide;
-  }
   const Ints axes = all_but_channels(x);
   const LazyTensor scale = *per_channel(rstd, x);
   const LazyTensor normalized = (x - *per_channel(mean, x)) * scale;
@@ -238,10 +232,12 @@ void add_backward(OperationTable& rows) {
                 [](LazyTensor g, LazyTensor x, Optional weight, Optional running_mean,
                    Optional running_var, Optional mean, Optional rstd, bool training, double eps,
                    std::vector<bool> mask) {
-                  if (training) return batch_norm_back(g, x, weight, mean, rstd, true, mask);
                   const Optional scale =
-                      running_var ? Optional(rsqrt(*running_var + eps)) : std::nullopt;
-                  return batch_norm_back(g, x, weight, running_mean, scale, false, mask);
+                      running_var ? Optional(rsqrt(widened(*running_var) + eps)) : std::nullopt;
+                  const Optional& center = training ? mean : running_mean;
+                  return norm_gradients(batch_norm_back(widened(g), widened(x), weight, center,
+                                                        training ? rstd : scale, training, mask),
+                                        x.dtype(), moments_dtype(x, {weight, center}));
                 },
             .samples = "f32[4,3,2] f32[4,3,2] f32[3] None None f32[3] f32[3]=0.5..2 True 0.1 "
                        "[True,True,True] | f32[4,3] f32[4,3] f32[3] f32[3] f32[3]=0.5..2 None None "

@@ -90,12 +90,16 @@ static void add_matrix_products(OperationTable& rows) {
                   Nest nest;
                   const Index at = nest.parallel(Ints{a.size(0), b.size(1)});
                   const Expr r = nest.reduction(a.size(1));
-                  const Expr product = nest.sum(a(at[0], r) * b(r, at[1]));
+                  // Products of 16-bit floats are rounded behind the factors.
+                  const bool is_plain = is_literal(Expr(alpha), 1) && is_literal(Expr(beta), 1);
+                  const DType wide = is_plain ? a.dtype() : opmath_dtype(a.dtype());
+                  const Expr product = nest.sum(cast(a(at[0], r), wide) * cast(b(r, at[1]), wide));
                   if (broadcast_sizes({input.sizes(), {a.size(0), b.size(1)}}) !=
                       Ints{a.size(0), b.size(1)})
                     throw UserError("sizes " + str(input.sizes()) + " do not broadcast to " +
                                     str({a.size(0), b.size(1)}));
-                  return nest.store(blended(input, at, product, beta, alpha)).loops();
+                  const Expr result = blended(input, at, product, beta, alpha);
+                  return nest.store(cast(result, a.dtype())).loops();
                 },
             .vjp =
                 [](Vjp v, LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta, Scalar alpha) {
@@ -201,15 +205,17 @@ static void add_matmul(OperationTable& rows) {
                 [](Vjp v, LazyTensor x, LazyTensor weight, std::optional<LazyTensor> bias) {
                   if (weight.rank() != 2) return Gradients{};
                   const LazyTensor& g = v.cotangents[0];
-                  const LazyTensor outputs = reshape(g, {-1, weight.size(0)});
-                  const LazyTensor inputs = reshape(x, {-1, weight.size(1)});
+                  int64_t rows = 1;  // -1 would not say how many there are of no elements
+                  for (int64_t axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.size(axis);
+                  const LazyTensor outputs = reshape(g, {rows, weight.size(0)});
+                  const LazyTensor inputs = reshape(x, {rows, weight.size(1)});
                   return Gradients{
                       v.wanted[0] ? matmul(g, conj(weight)) : LazyTensor(),
                       v.wanted[1] ? mm(transpose(outputs, 0, 1), conj(inputs)) : LazyTensor(),
                       bias && v.wanted[2] ? sum_to_size(g, bias->sizes()) : LazyTensor()};
                 },
             .samples = "f32[2,3] f32[4,3] f32[4] | f32[2,5,3] f32[4,3] | f32[3] f32[4,3] f32[4] | "
-                       "f32[2,3] f32[3]",
+                       "f32[2,3] f32[3] | f32[2,5,0] f32[4,0]",
             .bad = "f32[2,3] f32[4,2] f32[4]: do not multiply"});
 }
 

@@ -33,7 +33,7 @@ Expr bounded(const Expr& at, int64_t size, Padding padding, bool align_corners) 
   Expr inside = at;
   if (padding == kReflection)
     inside = align_corners ? mirrored(at, 0, length - 1) : mirrored(at, -0.5, length - 0.5);
-  return min(max(inside, 0.0), length - 1);
+  return min(select(inside > 0.0, inside, 0.0), length - 1);  // NaN becomes 0, as in torch
 }
 
 Expr place(const Expr& x, int64_t size, Padding padding, bool align_corners) {
@@ -147,19 +147,32 @@ LazyTensor coordinates(int64_t size, bool align_corners, DType dtype) {
   return apply_one("aten::linspace", {Scalar(-half), Scalar(half), size, dtype});
 }
 
+// Of images, and of volumes with an axis more.
 LazyTensor affine_grid(const LazyTensor& theta, const Ints& size, bool align_corners) {
-  if (size.size() != 4 || theta.sizes() != Ints{size[0], 2, 3})
-    throw UserError("expected theta of sizes [n, 2, 3] for images [n, c, h, w], received " +
-                    str(theta.sizes()) + " for " + str(size));
-  const Ints plane{size[2], size[3]};
-  const LazyTensor x = coordinates(size[3], align_corners, theta.dtype());
-  const LazyTensor y = unsqueeze(coordinates(size[2], align_corners, theta.dtype()), 1);
-  const LazyTensor base = apply_one(
-      "aten::stack",
-      {LazyTensors{expand(x, plane), expand(y, plane), full(plane, 1, theta.dtype())}, -1});
-  const LazyTensor points =
-      expand(reshape(base, {1, size[2] * size[3], 3}), {size[0], size[2] * size[3], 3});
-  return reshape(bmm(points, transpose(theta, 1, 2)), {size[0], size[2], size[3], 2});
+  const auto axes = static_cast<int64_t>(size.size()) - 2;
+  if ((axes != 2 && axes != 3) || theta.sizes() != Ints{size[0], axes, axes + 1})
+    throw UserError(
+        "expected theta of sizes [n, 2, 3] for images [n, c, h, w], or [n, 3, 4] for volumes [n, "
+        "c, d, h, w], received " +
+        str(theta.sizes()) + " for " + str(size));
+  const Ints inner(size.begin() + 2, size.end());
+  LazyTensors places;  // x, y and z: of the last axis first
+  for (int64_t axis = axes; axis-- > 0;) {
+    Ints along(inner.size(), 1);
+    along[static_cast<size_t>(axis)] = inner[static_cast<size_t>(axis)];
+    const LazyTensor line =
+        coordinates(size[static_cast<size_t>(axis) + 2], align_corners, theta.dtype());
+    places.push_back(expand(reshape(line, along), inner));
+  }
+  places.push_back(full(inner, 1, theta.dtype()));
+  const LazyTensor base = apply_one("aten::stack", {places, -1});
+  int64_t count = 1;
+  for (const int64_t length : inner) count *= length;
+  const LazyTensor points = expand(reshape(base, {1, count, axes + 1}), {size[0], count, axes + 1});
+  Ints result{size[0]};
+  result.insert(result.end(), inner.begin(), inner.end());
+  result.push_back(axes);
+  return reshape(bmm(points, transpose(theta, 1, 2)), result);
 }
 
 }  // namespace
@@ -206,7 +219,8 @@ void add_grid_rows(OperationTable& rows) {
                  "align_corners) -> Tensor",
        .decompose = [](LazyTensor theta, Ints size,
                        bool corners) { return LazyTensors{affine_grid(theta, size, corners)}; },
-       .samples = "f32[2,2,3] [2,1,3,4] False | f32[1,2,3] [1,2,2,2] True",
+       .samples = "f32[2,2,3] [2,1,3,4] False | f32[1,2,3] [1,2,2,2] True | f32[2,3,4] "
+                  "[2,1,3,4,2] False | f32[1,3,4] [1,2,2,3,1] True",
        .bad = "f32[1,2,2] [1,1,2,2] False: theta of sizes"});
 }
 

@@ -27,28 +27,17 @@ static LazyTensor contiguous(const LazyTensor& x) { return apply_one("aten::cont
 static LazyTensors group_norm(const LazyTensor& x, const std::optional<LazyTensor>& weight,
                               const std::optional<LazyTensor>& bias, int64_t groups, double eps) {
   expect_groups(x, groups);
-  if (is_mixed(x, {weight, bias})) {
-    LazyTensors wide = group_norm(to(x, DType::float32), weight, bias, groups, eps);
-    wide[0] = to(wide[0], x.dtype());
-    return wide;
-  }
-  const Moments m = moments(by_group(x, groups), {2}, eps);
+  const DType saved = moments_dtype(x, {weight, bias});
+  const Moments m = moments(by_group(widened(x), groups), {2}, eps);
   const LazyTensor y = reshape(m.centered * m.rstd, x.sizes());
-  return {affine(y, per_channel(weight, x), per_channel(bias, x)), squeeze(m.mean, {2}),
-          squeeze(m.rstd, {2})};
+  return {to(affine(y, per_channel(weight, x), per_channel(bias, x)), x.dtype()),
+          to(squeeze(m.mean, {2}), saved), to(squeeze(m.rstd, {2}), saved)};
 }
 
 static LazyTensors group_norm_back(const LazyTensor& g, const LazyTensor& x, const LazyTensor& mean,
                                    const LazyTensor& rstd, const std::optional<LazyTensor>& weight,
                                    int64_t groups, const std::vector<bool>& mask) {
   expect_groups(x, groups);
-  const std::optional<LazyTensor> saved = mean;
-  if (is_mixed(x, {weight, saved})) {
-    LazyTensors wide = group_norm_back(to(g, DType::float32), to(x, DType::float32), mean, rstd,
-                                       weight, groups, mask);
-    if (wide[0]) wide[0] = to(wide[0], x.dtype());
-    return wide;
-  }
   const LazyTensor scale = unsqueeze(rstd, 2);
   const LazyTensor normalized = (by_group(x, groups) - unsqueeze(mean, 2)) * scale;
   LazyTensors results(3);
@@ -100,7 +89,10 @@ void add_group_norm_rows(OperationTable& rows) {
                 [](LazyTensor g, LazyTensor x, LazyTensor mean, LazyTensor rstd,
                    std::optional<LazyTensor> weight, int64_t, int64_t, int64_t, int64_t groups,
                    std::vector<bool> mask) {
-                  return group_norm_back(g, x, mean, rstd, weight, groups, mask);
+                  const std::optional<LazyTensor> saved = mean;
+                  return norm_gradients(
+                      group_norm_back(widened(g), widened(x), mean, rstd, weight, groups, mask),
+                      x.dtype(), moments_dtype(x, {weight, saved}));
                 },
             .samples = "f32[2,4,3] f32[2,4,3] f32[2,2] f32[2,2] f32[4] 2 4 3 2 [True,True,True] | "
                        "f32[1,6,2] f32[1,6,2] f32[1,3] f32[1,3] None 1 6 2 3 [True,False,False]"});

@@ -46,9 +46,10 @@ static void add_logic(OperationTable& rows) {
                        "u8[3] i32[3]<9",                                                          \
             .bad = "f32[2] f32[2]: an integer or bool",                                           \
             .also = {"aten::" other_name ".Tensor"}});                                            \
-  rows.add({.schema = "aten::" name ".Tensor_Scalar(Tensor self, Scalar other) -> Tensor",        \
+  rows.add({.schema = "aten::" other_name ".Scalar(Tensor self, Scalar other) -> Tensor",         \
             .scalar = [](Expr x, Expr y) { return expression; },                                  \
-            .samples = "i64[2,3] 2 | i32[3] 70"});                                                \
+            .samples = "i64[2,3] 2 | i32[3] 70",                                                  \
+            .also = {"aten::" name ".Tensor_Scalar"}});                                           \
   rows.add({.schema = "aten::" name ".Scalar_Tensor(Scalar self, Tensor other) -> Tensor",        \
             .scalar = [](Expr x, Expr y) { return expression; },                                  \
             .samples = "6 i64[2,3]<4"});

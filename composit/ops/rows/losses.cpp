@@ -220,7 +220,9 @@ static LazyTensor cosine_similarity(LazyTensor x, LazyTensor y, int64_t dim, dou
   x = expand(x, sizes);
   y = expand(y, sizes);
   const auto unit = [&](const LazyTensor& side) {
-    return side / sqrt(clamp_min(sum(square(side), {dim}, true), eps * eps));
+    const LazyTensor wide = widened(side);
+    const LazyTensor length = sqrt(clamp_min(sum(square(wide), {dim}, true), eps * eps));
+    return narrowed(wide / length, side.dtype());
   };
   return dot(unit(x), unit(y), dim);
 }

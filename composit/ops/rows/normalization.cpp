@@ -12,10 +12,10 @@ namespace composit {
 static LazyTensor safe_softmax(const LazyTensor& x, int64_t dim) {
   expect_floating(x.dtype());
   if (x.numel() == 0) return x;
-  const LazyTensor most = amax(x, {dim}, true);
-  const LazyTensor e = exp(x - where(eq(most, -INFINITY), 0, most));
+  const LazyTensor wide = widened(x), most = amax(wide, {dim}, true);
+  const LazyTensor e = exp(wide - where(eq(most, -INFINITY), 0, most));
   const LazyTensor total = sum(e, {dim}, true);
-  return e / where(eq(total, 0), 1, total);
+  return narrowed(e / where(eq(total, 0), 1, total), x.dtype());
 }
 
 static void add_softmax(OperationTable& rows) {
@@ -27,8 +27,8 @@ static void add_softmax(OperationTable& rows) {
              expect_floating(x.dtype());
              if (half_to_float) x = to(x, DType::float32);
              if (x.numel() == 0) return LazyTensors{x};
-             const LazyTensor e = exp(x - amax(x, {dim}, true));
-             return LazyTensors{e / sum(e, {dim}, true)};
+             const LazyTensor wide = widened(x), e = exp(wide - amax(wide, {dim}, true));
+             return LazyTensors{narrowed(e / sum(e, {dim}, true), x.dtype())};
            },
        .vjp =
            [](Vjp v, LazyTensor x, int64_t dim) {
@@ -42,8 +42,8 @@ static void add_softmax(OperationTable& rows) {
                       "ScalarType input_dtype) -> Tensor",
             .decompose =
                 [](LazyTensor g, LazyTensor y, int64_t dim, DType dtype) {
-                  const LazyTensor gy = g * y;
-                  return LazyTensors{to(gy - y * sum(gy, {dim}, true), dtype)};
+                  const LazyTensor wide = widened(y), gy = widened(g) * wide;
+                  return LazyTensors{to(gy - wide * sum(gy, {dim}, true), dtype)};
                 },
             .samples = "f32[2,5] f32[2,5] 1 float32"});
 }
@@ -56,8 +56,9 @@ static void add_log_softmax(OperationTable& rows) {
                   expect_floating(x.dtype());
                   if (half_to_float) x = to(x, DType::float32);
                   if (x.numel() == 0) return LazyTensors{x};
-                  const LazyTensor shifted = x - amax(x, {dim}, true);
-                  return LazyTensors{shifted - log(sum(exp(shifted), {dim}, true))};
+                  const LazyTensor wide = widened(x), shifted = wide - amax(wide, {dim}, true);
+                  return LazyTensors{
+                      narrowed(shifted - log(sum(exp(shifted), {dim}, true)), x.dtype())};
                 },
             .vjp =
                 [](Vjp v, LazyTensor x, int64_t dim) {
@@ -70,7 +71,8 @@ static void add_log_softmax(OperationTable& rows) {
                 "ScalarType input_dtype) -> Tensor",
             .decompose =
                 [](LazyTensor g, LazyTensor y, int64_t dim, DType dtype) {
-                  return LazyTensors{to(g - exp(y) * sum(g, {dim}, true), dtype)};
+                  const LazyTensor wide = widened(g);
+                  return LazyTensors{to(wide - exp(widened(y)) * sum(wide, {dim}, true), dtype)};
                 },
             .samples = "f32[2,5] f32[2,5] 1 float32"});
 }
@@ -144,11 +146,11 @@ static void add_layer_norm(OperationTable& rows) {
            [](LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
               std::optional<LazyTensor> bias, double eps) {
              expect_normalized(x, shape);
-             const DType dtype = x.dtype();
-             if (is_mixed(x, {weight, bias})) x = to(x, DType::float32);
-             const Moments m = moments(x, last_axes(static_cast<int64_t>(shape.size())), eps);
-             return LazyTensors{to(affine(m.centered * m.rstd, weight, bias), dtype), m.mean,
-                                m.rstd};
+             const DType saved = moments_dtype(x, {weight, bias});
+             const Ints axes = last_axes(static_cast<int64_t>(shape.size()));
+             const Moments m = moments(widened(x), axes, eps);
+             return LazyTensors{to(affine(m.centered * m.rstd, weight, bias), x.dtype()),
+                                to(m.mean, saved), to(m.rstd, saved)};
            },
        .vjp =
            [](Vjp v, LazyTensor x, Ints shape, std::optional<LazyTensor> weight,
@@ -168,13 +170,9 @@ static void add_layer_norm(OperationTable& rows) {
                 [](LazyTensor g, LazyTensor x, Ints shape, LazyTensor mean, LazyTensor rstd,
                    std::optional<LazyTensor> weight, std::optional<LazyTensor> bias,
                    std::vector<bool> mask) {
-                  if (!is_mixed(x, {weight, bias}))
-                    return layer_norm_back(g, x, shape, mean, rstd, weight, bias, mask);
-                  LazyTensors results =
-                      layer_norm_back(to(g, DType::float32), to(x, DType::float32), shape, mean,
-                                      rstd, weight, bias, mask);
-                  if (results[0]) results[0] = to(results[0], x.dtype());
-                  return results;
+                  return norm_gradients(layer_norm_back(widened(g), widened(x), shape, mean, rstd,
+                                                        weight, bias, mask),
+                                        x.dtype(), moments_dtype(x, {weight, bias}));
                 },
             .samples = "f32[2,3,4] f32[2,3,4] [4] f32[2,3,1] f32[2,3,1] f32[4] f32[4] "
                        "[True,True,True]"});
@@ -198,8 +196,9 @@ static LazyTensors rms_norm(const LazyTensor& x, const Ints& shape,
   const double least = x.dtype() == DType::float64 ? std::numeric_limits<double>::epsilon()
                                                    : std::numeric_limits<float>::epsilon();
   const Ints axes = last_axes(static_cast<int64_t>(shape.size()));
-  const LazyTensor rstd = rsqrt(mean(square(x), axes, true) + eps.value_or(least));
-  return {affine(x * rstd, weight, {}), rstd};
+  const LazyTensor wide = widened(x);
+  const LazyTensor rstd = rsqrt(mean(square(wide), axes, true) + eps.value_or(least));
+  return {to(affine(wide * rstd, weight, {}), x.dtype()), rstd};
 }
 
 static void add_rms_norm(OperationTable& rows) {

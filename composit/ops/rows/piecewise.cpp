@@ -28,6 +28,7 @@ static void add_relus(OperationTable& rows) {
             .samples = "f32[2,3] | f32[3]=[0,-1,2] | i64[3] | f32[3]=nan | f32[]",
             .bad = "bool[2]: received bool"});
   rows.add({.schema = "aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+            .wide_numbers = true,
             .scalar = [](Expr x, Coefficient threshold,
                          Coefficient value) { return select(x <= threshold, value, x); },
             .vjp =
@@ -42,6 +43,7 @@ static void add_relus(OperationTable& rows) {
        .samples = "f32[2,3] f32[2,3] 0.5 | f32[3] f32[3]=[-1,0,1] 0 | f32[3] f32[3]=nan 0"});
   rows.add(
       {.schema = "aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+       .wide_numbers = true,
        .scalar = [](Expr x, Coefficient slope) { return select(floating(x) > 0, x, x * slope); },
        .vjp =
            [](Vjp v, LazyTensor x, Scalar slope) {
@@ -51,6 +53,7 @@ static void add_relus(OperationTable& rows) {
        .bad = "i64[2] 1: floating point"});
   rows.add({.schema = "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar "
                       "negative_slope, bool self_is_result) -> Tensor",
+            .wide_numbers = true,
             .scalar = [](Expr g, Expr x, Coefficient slope) { return select(x > 0, g, g * slope); },
             .samples = "f32[2,3] f32[2,3] 0.2 False | f32[3] f32[3]=[0,-1,2] 0.2 True"});
   rows.add({.schema = "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar "
@@ -119,6 +122,7 @@ static Expr elu(const Expr& x, const Expr& alpha, const Expr& scale, const Expr&
 static void add_elus(OperationTable& rows) {
   rows.add({.schema = "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
                       "input_scale=1) -> Tensor",
+            .wide_numbers = true,
             .scalar = [](Expr x, Coefficient alpha, Coefficient scale,
                          Coefficient input_scale) { return elu(x, alpha, scale, input_scale); },
             .vjp =
@@ -130,6 +134,7 @@ static void add_elus(OperationTable& rows) {
             .bad = "i64[2]: floating point"});
   rows.add({.schema = "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar "
                       "input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+            .wide_numbers = true,
             .scalar =
                 [](Expr g, Coefficient alpha, Coefficient scale, Coefficient input_scale,
                    bool is_result, Expr x) {
@@ -146,6 +151,7 @@ static void add_elus(OperationTable& rows) {
                 },
             .samples = "f32[2,3] | f32[5]=-120..120"});
   rows.add({.schema = "aten::celu(Tensor self, Scalar alpha=1.) -> Tensor",
+            .wide_numbers = true,
             .scalar =
                 [](Expr x, Coefficient alpha) {
                   if (is_literal(alpha, 0)) throw UserError("expected an alpha other than 0");
@@ -217,6 +223,7 @@ static Expr is_small(const Expr& x, const Expr& lambda) { return x >= -lambda &&
 
 static void add_shrinks(OperationTable& rows) {
   rows.add({.schema = "aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+            .wide_numbers = true,
             .scalar =
                 [](Expr x, Coefficient lambda) {
                   expect_floating(x.dtype());

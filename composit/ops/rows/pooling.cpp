@@ -204,10 +204,12 @@ Loops average_pool(const In& x, const Window& w, bool include_pad, std::optional
   Nest nest;
   const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
   const Index at = places(nest, w, y, reductions(nest, w.reach));
-  const Expr total = nest.sum(x(joined(lead, at)));
-  const Expr count = cast(counted(w, y, include_pad, divisor), x.dtype());
+  const DType wide = opmath_dtype(x.dtype());
+  const Expr total = nest.sum(cast(x(joined(lead, at)), wide));
+  const Expr count = cast(counted(w, y, include_pad, divisor), wide);
   const bool integers = category(x.dtype()) == DTypeCategory::integer;
-  return nest.store(integers ? trunc_divide(total, count) : total / count).loops();
+  const Expr mean = integers ? trunc_divide(total, count) : total / count;
+  return nest.store(cast(mean, x.dtype())).loops();
 }
 
 Loops average_pool_back(const In& g, const Window& w, bool include_pad,
@@ -218,8 +220,10 @@ Loops average_pool_back(const In& g, const Window& w, bool include_pad,
   Nest nest;
   const Index lead = nest.parallel(w.lead), y = nest.parallel(w.out);
   const Index at = places(nest, w, y, nest.parallel(w.reach));
-  const Expr share = g(joined(lead, y)) / cast(counted(w, y, include_pad, divisor), g.dtype());
-  return nest.store(w.input(), joined(lead, at), share, true).loops();
+  const DType wide = opmath_dtype(g.dtype());
+  const Expr share =
+      cast(g(joined(lead, y)), wide) / cast(counted(w, y, include_pad, divisor), wide);
+  return nest.store(w.input(), joined(lead, at), cast(share, g.dtype()), true).loops();
 }
 
 template <size_t kAxes>

@@ -32,6 +32,17 @@ LazyTensors blended(const LazyTensor& input, const LazyTensor& product, const Sc
   return {is_literal(Expr(beta), 0) ? scaled : times(input, beta) + scaled};
 }
 
+// The same for a product of a and b. LibTorch rounds products of 16-bit floats behind the factors.
+template <class Product>
+LazyTensors blended(const LazyTensor& input, const LazyTensor& a, const LazyTensor& b,
+                    Product product, const Scalar& beta, const Scalar& alpha) {
+  const bool is_plain =
+      is_literal(Expr(alpha), 1) && (is_literal(Expr(beta), 1) || is_literal(Expr(beta), 0));
+  if (is_plain || !is_half(a.dtype())) return blended(input, product(a, b), beta, alpha);
+  const LazyTensors wide = blended(widened(input), product(widened(a), widened(b)), beta, alpha);
+  return {to(wide[0], a.dtype())};
+}
+
 LazyTensor outer(const LazyTensor& a, const LazyTensor& b) {
   expect_rank(a, 1);
   expect_rank(b, 1);
@@ -55,7 +66,7 @@ void add_blends(OperationTable& rows) {
                       "Scalar alpha=1) -> Tensor",
             .kind = OpKind::contraction,
             .decompose = [](LazyTensor input, LazyTensor a, LazyTensor b, Scalar beta,
-                            Scalar alpha) { return blended(input, bmm(a, b), beta, alpha); },
+                            Scalar alpha) { return blended(input, a, b, bmm, beta, alpha); },
             .samples = "f32[2,3,5] f32[2,3,4] f32[2,4,5] | f32[5] f32[2,3,4] f32[2,4,5] 0.5 2 | "
                        "f32[1,1,1] f32[2,3,4] f32[2,4,5] 0",
             .bad = "f32[2,3,4] f32[2,3,4] f32[2,4,5]: do not broadcast | f32[3] f32[3,4] "
@@ -72,7 +83,7 @@ void add_blends(OperationTable& rows) {
                       "alpha=1) -> Tensor",
             .kind = OpKind::contraction,
             .decompose = [](LazyTensor input, LazyTensor a, LazyTensor x, Scalar beta,
-                            Scalar alpha) { return blended(input, mv(a, x), beta, alpha); },
+                            Scalar alpha) { return blended(input, a, x, mv, beta, alpha); },
             .samples = "f32[2] f32[2,3] f32[3] | f32[] f32[2,3] f32[3] 2 0.5",
             .bad = "f32[2] f32[2,3] f32[2]: do not multiply"});
   rows.add({.schema = "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar "

@@ -62,25 +62,26 @@ static void add_sums(OperationTable& rows) {
                 },
             .samples = "f32[2,3] | f64[4]",
             .bad = "i64[3]: floating"});
-  rows.add(
-      {.schema = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
-                 "dtype=None) -> Tensor",
-       .kind = OpKind::reduction,
-       .loops =
-           [](In x, Ints dim, bool keepdim, std::optional<DType> dtype) {
-             const DType result = dtype.value_or(x.dtype());
-             expect_floating(result);
-             Nest nest;
-             const Index at = nest.reduce_over(x, dim, keepdim);
-             return nest.store(nest.sum(cast(x(at), result)) / count_over(x.sizes(), dim)).loops();
-           },
-       .vjp =
-           [](Vjp v, LazyTensor x, Ints dim, bool keepdim) {
-             const auto count = static_cast<double>(count_over(x.sizes(), dim));
-             return spread_over(v.cotangents[0] / count, x, dim, keepdim);
-           },
-       .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | f32[2,3] None | f64[3] [0]",
-       .bad = "i64[2,3] [0]: floating"});
+  rows.add({.schema = "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
+                      "dtype=None) -> Tensor",
+            .kind = OpKind::reduction,
+            .loops =
+                [](In x, Ints dim, bool keepdim, std::optional<DType> dtype) {
+                  const DType result = dtype.value_or(x.dtype());
+                  expect_floating(result);
+                  Nest nest;
+                  const Index at = nest.reduce_over(x, dim, keepdim);
+                  // float16 has no number for more than 65,504 of them.
+                  const Expr total = nest.sum(cast(cast(x(at), result), opmath_dtype(result)));
+                  return nest.store(cast(total / count_over(x.sizes(), dim), result)).loops();
+                },
+            .vjp =
+                [](Vjp v, LazyTensor x, Ints dim, bool keepdim) {
+                  const auto count = static_cast<double>(count_over(x.sizes(), dim));
+                  return spread_over(v.cotangents[0] / count, x, dim, keepdim);
+                },
+            .samples = "f32[2,3,4] [0,2] | f32[2,3] [-1] True | f32[2,3] None | f64[3] [0]",
+            .bad = "i64[2,3] [0]: floating"});
 }
 
 // ---- products -----------------------------------------------------------------------------------
@@ -198,7 +199,7 @@ static LazyTensor zero_where(const LazyTensor& condition, const LazyTensor& x) {
 }
 
 static LazyTensor vector_norm(const LazyTensor& x, double p, const Ints& axes, bool keepdim) {
-  const LazyTensor size = abs(x);
+  const LazyTensor size = abs(widened(x));
   if (p == 0) return to(sum(ne(size, 0), axes, keepdim), size.dtype());
   if (p == 1) return sum(size, axes, keepdim);
   if (p == 2) return sqrt(sum(square(size), axes, keepdim));
@@ -238,14 +239,17 @@ static void add_norms(OperationTable& rows) {
        .decompose =
            [](LazyTensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
              expect_floating(x.dtype());
+             const DType result = dtype.value_or(x.dtype());
              return LazyTensors{
-                 vector_norm(to(x, dtype.value_or(x.dtype())), real_number(p), dim, keepdim)};
+                 narrowed(vector_norm(to(x, result), real_number(p), dim, keepdim), result)};
            },
        .vjp =
            [](Vjp v, LazyTensor x, Scalar p, Ints dim, bool keepdim, std::optional<DType> dtype) {
              if (category(x.dtype()) == DTypeCategory::complex) return Gradients{};
-             const LazyTensor wide = to(x, dtype.value_or(x.dtype()));
-             const auto whole = [&](const LazyTensor& y) { return with_axes(y, x, dim, keepdim); };
+             const LazyTensor wide = widened(to(x, dtype.value_or(x.dtype())));
+             const auto whole = [&](const LazyTensor& y) {
+               return widened(with_axes(y, x, dim, keepdim));
+             };
              return Gradients{to(
                  norm_back(whole(v.cotangents[0]), wide, whole(v.results[0]), real_number(p), dim),
                  x.dtype())};
@@ -261,10 +265,12 @@ static void add_norms(OperationTable& rows) {
              Ints others;
              for (int64_t axis = 0; axis < x.rank(); ++axis)
                if (axis != wrap_axis(dim, x.rank())) others.push_back(axis);
-             const LazyTensor norm = apply_one("aten::linalg_vector_norm", {x, p, others, true});
+             const LazyTensor wide = widened(x);
+             const LazyTensor norm = apply_one("aten::linalg_vector_norm", {wide, p, others, true});
              constexpr double kEpsilon = 1e-7;  // torch's
-             return LazyTensors{x *
-                                where(norm > Number(most), Number(most) / (norm + kEpsilon), 1.0)};
+             const LazyTensor factor =
+                 where(norm > Number(most), Number(most) / (norm + kEpsilon), 1.0);
+             return LazyTensors{narrowed(wide * factor, x.dtype())};
            },
        .samples = "f32[3,4] 2 0 1.0 | f32[2,3,2] 1 1 2.5",
        .bad = "f32[2,3] 2 2 1.0: expected an axis"});
@@ -284,20 +290,24 @@ static void add_norms(OperationTable& rows) {
             .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints dim, bool keepdim) {
-                  const LazyTensor wide = to_floats(x);
+                  const LazyTensor floats = to_floats(x), wide = widened(floats);
                   const bool complex = is_complex(wide.dtype());
                   const LazyTensor size = complex ? apply_one("aten::real", {wide}) : wide;
-                  const LazyTensor most = amax(size, dim, true);
+                  // The greatest of nothing is -inf, as the result is.
+                  const LazyTensor most =
+                      x.numel() == 0 ? log(sum(exp(size), dim, true)) : amax(size, dim, true);
                   const LazyTensor shift = where(eq(abs(most), INFINITY), 0, most);
                   const LazyTensor total = log(sum(exp(wide - shift), dim, true)) + shift;
-                  return LazyTensors{keepdim ? total : reshape(total, sum(x, dim).sizes())};
+                  const LazyTensor narrow = narrowed(total, floats.dtype());
+                  return LazyTensors{keepdim ? narrow : reshape(narrow, sum(x, dim).sizes())};
                 },
             .vjp =
                 [](Vjp v, LazyTensor x, Ints dim, bool keepdim) {
                   const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
                   return Gradients{g * conj(exp(x - with_axes(v.results[0], x, dim, keepdim)))};
                 },
-            .samples = "f32[2,3] [1] | f32[2,3,4] [0,2] True | f32[2,3]=-200..200 [1] | "
+            .samples = "f32[2,3] [1] | f32[2,0] [1] | f32[0,3] [0] True | f32[2,3,4] [0,2] True | "
+                       "f32[2,3]=-200..200 [1] | "
                        "f32[3]=[-inf,0,1] [0] | i64[3]<4 [0] | c64[2,3] [1]",
             .bad = "f32[2] [1]: expected an axis"});
 }

@@ -191,6 +191,8 @@ LazyTensor without_own(const LazyTensor& x, int64_t dim, const LazyTensor& index
 
 LazyTensor scatter_mean(const LazyTensor& x, int64_t dim, const LazyTensor& index,
                         const LazyTensor& source, bool include_own) {
+  if (is_half(x.dtype()))
+    return to(scatter_mean(widened(x), dim, index, widened(source), include_own), x.dtype());
   const LazyTensor ones = full(index.sizes(), 1, x.dtype());
   const LazyTensor begin =
       include_own ? ones_like(x) : scattered_number(ones_like(x), dim, index, 0);
@@ -261,6 +263,15 @@ void add_reductions(OperationTable& rows) {
            },
        .samples = "i64[3,4] 1 i64[3,2]<4 i64[3,2] 'add' | i64[5] 0 i64[4]<5 i64[4] "
                   "'multiply'"});
+  rows.add({.schema = "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar "
+                      "value, *, str reduce) -> Tensor",
+            .kind = OpKind::movement,
+            .decompose =
+                [](LazyTensor x, int64_t dim, LazyTensor index, Scalar value, std::string reduce) {
+                  const LazyTensor source = full(index.sizes(), Number(value), x.dtype());
+                  return scatter_reduce(x, dim, index, source, reduce, true);
+                },
+            .samples = "i64[3,4] 1 i64[3,2]<4 3 'add' | i64[5] 0 i64[4]<5 2 'multiply'"});
 }
 
 void add_index_reduce(OperationTable& rows) {

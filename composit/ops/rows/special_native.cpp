@@ -56,10 +56,11 @@ void add_bessel_functions(OperationTable& rows) {
                    "f64[6]=0.1..9 | f64[2]=[0,-1]")
   COMPOSIT_SPECIAL("special_bessel_y1", "self", bessel_y1, f("aten::special_bessel_y0", x) - y / x,
                    "f64[6]=0.1..9 | f64[2]=[0,-1]")
-  COMPOSIT_SPECIAL("i0", "self", i0, f("aten::special_i1", x), "f64[6]=-9..9 | i64[2]",
+  COMPOSIT_SPECIAL("i0", "self", i0, f("aten::special_i1", x),
+                   "f64[6]=-9..9 | i64[3]=[0,800,-900]",
                    "aten::special_i0", "aten::special_modified_bessel_i0")
   COMPOSIT_SPECIAL("special_i1", "self", i1, f("aten::i0", x) - over(y, x, 0.5),
-                   "f64[6]=-9..9 | i64[2]", "aten::special_modified_bessel_i1")
+                   "f64[6]=-9..9 | i64[3]=[0,800,-900]", "aten::special_modified_bessel_i1")
   COMPOSIT_SPECIAL("special_i0e", "self", i0e, f("aten::special_i1e", x) - sign(x) * y,
                    "f64[6]=-9..9 | i64[2]")
   COMPOSIT_SPECIAL("special_i1e", "self", i1e,

@@ -29,7 +29,8 @@ LazyTensor squared_magnitude(const LazyTensor& x) {
 LazyTensor variance(const LazyTensor& x, const Ints& axes, const std::optional<Scalar>& correction,
                     bool keepdim) {
   expect_floating(x.dtype());
-  return sum(squared_magnitude(x - mean(x, axes, true)), axes, keepdim) /
+  const LazyTensor wide = widened(x);
+  return sum(squared_magnitude(wide - mean(wide, axes, true)), axes, keepdim) /
          degrees_of_freedom(x, axes, correction);
 }
 
@@ -49,38 +50,39 @@ LazyTensor deviation(const LazyTensor& x, const Ints& axes, const Scalar& correc
 Scalar correction_of(bool unbiased) { return Scalar(int64_t{unbiased}); }
 
 void add_spread(OperationTable& rows) {
-  rows.add(
-      {.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? "
-                 "correction=None, bool keepdim=False) -> Tensor",
-       .kind = OpKind::reduction,
-       .decompose = [](LazyTensor x, Ints dim, std::optional<Scalar> correction,
-                       bool keepdim) { return LazyTensors{variance(x, dim, correction, keepdim)}; },
-       .vjp =
-           [](Vjp v, LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
-             const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
-             return Gradients{variance_back(g, x, dim, correction)};
-           },
-       .samples = "f32[2,3,4] [0,2] | f32[2,5] [1] 0 True | f32[2,3] None 0.5 | f32[6] | "
-                  "f32[1] [0] 1 | c64[2,3] [1]",
-       .bad = "i64[3]: floating point | f32[2] [1]: expected an axis"});
-  rows.add({.schema = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? "
+  rows.add({.schema = "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? "
                       "correction=None, bool keepdim=False) -> Tensor",
             .kind = OpKind::reduction,
             .decompose =
                 [](LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
-                  return LazyTensors{sqrt(variance(x, dim, correction, keepdim))};
+                  return LazyTensors{narrowed(variance(x, dim, correction, keepdim), x.dtype())};
                 },
             .vjp =
                 [](Vjp v, LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
-                  const LazyTensor y = with_axes(v.results[0], x, dim, keepdim);
                   const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
-                  const LazyTensor per_variance =
-                      where(eq(y, 0), 0, g / (2 * y));  // as torch: no NaN
-                  return Gradients{variance_back(per_variance, x, dim, correction)};
+                  return Gradients{variance_back(g, x, dim, correction)};
                 },
             .samples = "f32[2,3,4] [0,2] | f32[2,5] [1] 0 True | f32[2,3] None 0.5 | f32[6] | "
-                       "f32[3]=[2,2,2] [0]",
-            .bad = "i64[3]: floating point"});
+                       "f32[1] [0] 1 | c64[2,3] [1]",
+            .bad = "i64[3]: floating point | f32[2] [1]: expected an axis"});
+  rows.add(
+      {.schema = "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? "
+                 "correction=None, bool keepdim=False) -> Tensor",
+       .kind = OpKind::reduction,
+       .decompose =
+           [](LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
+             return LazyTensors{narrowed(sqrt(variance(x, dim, correction, keepdim)), x.dtype())};
+           },
+       .vjp =
+           [](Vjp v, LazyTensor x, Ints dim, std::optional<Scalar> correction, bool keepdim) {
+             const LazyTensor y = with_axes(v.results[0], x, dim, keepdim);
+             const LazyTensor g = with_axes(v.cotangents[0], x, dim, keepdim);
+             const LazyTensor per_variance = where(eq(y, 0), 0, g / (2 * y));  // as torch: no NaN
+             return Gradients{variance_back(per_variance, x, dim, correction)};
+           },
+       .samples = "f32[2,3,4] [0,2] | f32[2,5] [1] 0 True | f32[2,3] None 0.5 | f32[6] | "
+                  "f32[3]=[2,2,2] [0]",
+       .bad = "i64[3]: floating point"});
 }
 
 // The spellings of one of them: with and without its mean; over all elements, with `unbiased`, and

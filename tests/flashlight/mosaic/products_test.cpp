@@ -136,6 +136,12 @@ TEST(MosaicProducts, matrices) {
   add("baddbmm", apply_one("aten::baddbmm", {given("c", {3, 1, 33}), a, b, 0.5, 2}));
   add("addmm", apply_one("aten::addmm",
                          {weight("c", {33}), given("x", {9, 17}), weight("w", {17, 33}), 1, 1}));
+  for (const Ints& axes : {Ints{0}, Ints{1}, Ints{0, 1}})
+    add("reversed along " + str(axes),
+        matmul(apply_one("aten::flip", {given("x", {31, 17}), axes}), given("y", {17, 9})));
+  add("reversed steps", apply_one("aten::linear", {apply_one("aten::flip", {a, Ints{1}}),
+                                                   weight("w", {9, 17}), weight("b", {9})}));
+  add("one row for all", matmul(expand(given("x", {1, 17}), {31, 17}), given("y", {17, 9})));
   add("broadcast", matmul(given("x", {2, 1, 5, 87}), given("y", {3, 87, 14})));
   add("vectors", matmul(given("x", {17}), given("y", {17})));
   add("matrix and vector", matmul(given("x", {5, 17}), weight("w", {17})));

@@ -25,12 +25,12 @@ from from_export import Results, exported
 # Of transformers: encoders, decoders, from text to text, of images.
 # Others run nightly; `./dev models` reads all that there are.
 TRANSFORMERS = """
-bart bert convnext gpt2 levit mamba modernbert resnet segformer swin t5 wav2vec2
+bart convnext gpt2 mamba swin wav2vec2
 """.split()
 if "FLASHLIGHT_FUZZ_PROGRAMS" in os.environ:
     TRANSFORMERS += """
-    albert bloom deberta dinov2 distilbert electra gpt_neox llama marian mobilebert mobilenet_v2 opt phi qwen2
-    regnet roberta siglip_vision_model squeezebert vit
+    albert bert bloom deberta dinov2 distilbert electra gpt_neox levit llama marian mobilebert mobilenet_v2
+    modernbert opt phi qwen2 regnet resnet roberta segformer siglip_vision_model squeezebert t5 vit
     """.split()
 
 
