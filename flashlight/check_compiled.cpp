@@ -213,7 +213,7 @@ class CompiledChecker {
       if (found != by_node.end())
         watched.push_back({*value, found->second});
       else if (every)
-        watched.push_back({*value, {.node = i}});
+        watched.push_back({*value, {.name = {}, .node = i}});
     }
     return watched;
   }

@@ -78,7 +78,8 @@ CountedNumbers count_calls(const std::vector<composit::Graph>& graphs,
       }
       values[i].push_back(*number);
     }
-  const CountOptions plain{.bases = composit::bases_of(graphs.back()), .python = python};
+  const CountOptions plain{
+      .bases = composit::bases_of(graphs.back()), .counts = {}, .python = python};
   CountOptions options = plain;
   // A count that is found in some numbers helps to find it in others.
   for (const auto& numbers : values)

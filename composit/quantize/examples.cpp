@@ -37,6 +37,10 @@ class Collector {
     for (const Layer& layer : layers_)
       for (const Product& product : layer.products) {
         const LazyTensor x = product.node->operands()[product.x];
+        if (x.numel() == 0)
+          throw UserError("[quantize] weight '" + layer.name() +
+                          "' multiplies nothing in the captured sizes, " + str(x.sizes()) +
+                          ": capture the program with an example that has elements");
         outputs.push_back(to(apply_one("aten::amin", {x}), DType::float32));
         outputs.push_back(to(amax(x), DType::float32));
         if (layer.is_convolution) continue;

@@ -16,7 +16,7 @@ using Words = std::vector<int64_t>;
 // Plans of as many words of the same steps differ in numbers and places.
 struct Form {
   const Words* first = nullptr;
-  std::vector<bool> varies;
+  std::vector<bool> varies = {};
   int64_t place = 0;  // among all words
 
   void see(const Words& words) {

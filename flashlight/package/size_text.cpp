@@ -66,9 +66,9 @@ std::optional<std::string> product_text(const Names& names, const std::vector<Si
                                         const std::vector<int64_t>& numbers) {
   for (size_t subset = 1; subset < size_t{1} << names.size(); ++subset) {
     const auto product = [&](const Sizes& at) {
-      int64_t product = 1;
-      for (size_t i = 0; i < at.size(); ++i) product *= (subset >> i & 1) != 0 ? at[i] : 1;
-      return product;
+      int64_t result = 1;
+      for (size_t i = 0; i < at.size(); ++i) result *= (subset >> i & 1) != 0 ? at[i] : 1;
+      return result;
     };
     const int64_t first = product(sizes[0]), factor = first == 0 ? 0 : numbers[0] / first;
     if (!fits(sizes, numbers, [&](const Sizes& at) { return factor * product(at); })) continue;

@@ -418,6 +418,19 @@ TEST(StraightThrough, without_it_a_derivative_names_who_rounds) {
   }
 }
 
+// With scales that are numbers, no tensor but the integers leads to the result.
+TEST(StraightThrough, without_it_scales_that_are_numbers_lose_no_derivative) {
+  const Graph graph = parse(R"(graph(%x: float32[2, 3]) {
+    %q: int8[2, 3] = quantized_decomposed::quantize_per_tensor(%x, scale=0.1, zero_point=0, quant_min=-128, quant_max=127, dtype=int8)
+    %y: float32[2, 3] = quantized_decomposed::dequantize_per_tensor(%q, scale=0.1, zero_point=0, quant_min=-128, quant_max=127, dtype=int8, out_dtype=none)
+    %loss: float32[] = aten::sum(%y, dtype=none)
+    return %loss
+  })");
+  EXPECT_THAT(
+      user_error([&] { grad(graph.outputs()[0], {graph.inputs()[0]}); }).value_or("no error"),
+      testing::HasSubstr("goes through 'quantized_decomposed::quantize_per_tensor', which rounds"));
+}
+
 TEST(StraightThrough, rounding_has_slope_1) {
   const Graph graph = parse(rounded_by("%q")), through = straight_through(graph);
   const Array x = array_of<double>(graph.inputs()[0].type(), {0.3, -1.7, 2.0, 0.1, 0.2, -0.9});

@@ -205,10 +205,10 @@ static void add_matmul(OperationTable& rows) {
                 [](Vjp v, LazyTensor x, LazyTensor weight, std::optional<LazyTensor> bias) {
                   if (weight.rank() != 2) return Gradients{};
                   const LazyTensor& g = v.cotangents[0];
-                  int64_t rows = 1;  // -1 would not say how many there are of no elements
-                  for (int64_t axis = 0; axis + 1 < x.rank(); ++axis) rows *= x.size(axis);
-                  const LazyTensor outputs = reshape(g, {rows, weight.size(0)});
-                  const LazyTensor inputs = reshape(x, {rows, weight.size(1)});
+                  int64_t count = 1;  // -1 would not say how many there are of no elements
+                  for (int64_t axis = 0; axis + 1 < x.rank(); ++axis) count *= x.size(axis);
+                  const LazyTensor outputs = reshape(g, {count, weight.size(0)});
+                  const LazyTensor inputs = reshape(x, {count, weight.size(1)});
                   return Gradients{
                       v.wanted[0] ? matmul(g, conj(weight)) : LazyTensor(),
                       v.wanted[1] ? mm(transpose(outputs, 0, 1), conj(inputs)) : LazyTensor(),

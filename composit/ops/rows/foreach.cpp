@@ -11,6 +11,12 @@ static void expect_equal_length(const LazyTensors& xs, const LazyTensors& ys) {
                   " and " + std::to_string(ys.size()) + " tensors");
 }
 
+static void expect_numbers(const LazyTensors& xs, const std::vector<Scalar>& numbers) {
+  if (xs.size() == numbers.size()) return;
+  throw UserError("expected a number for each of " + std::to_string(xs.size()) +
+                  " tensors, received " + std::to_string(numbers.size()));
+}
+
 // The operation `name` of each tensor and what all of them share.
 static LazyTensors of_each(std::string_view name, const LazyTensors& xs,
                            const std::vector<ArgumentValue>& shared = {}) {
@@ -36,13 +42,15 @@ static LazyTensors of_pairs(std::string_view name, const LazyTensors& xs, const 
   return results;
 }
 
+// With a number of its own for each.
 static LazyTensors of_triples(std::string_view name, const LazyTensors& xs, const LazyTensors& ys,
-                              const LazyTensors& zs, const Scalar& value) {
+                              const LazyTensors& zs, const std::vector<Scalar>& values) {
   expect_equal_length(xs, ys);
   expect_equal_length(xs, zs);
+  expect_numbers(xs, values);
   LazyTensors results;
   for (size_t i = 0; i < xs.size(); ++i)
-    results.push_back(apply_one(name, {xs[i], ys[i], zs[i], value}));
+    results.push_back(apply_one(name, {xs[i], ys[i], zs[i], values[i]}));
   return results;
 }
 
@@ -68,7 +76,19 @@ static void add_foreach_arithmetic(OperationTable& rows) {
                       "Tensor[]",                                                             \
             .decompose = [](LazyTensors xs,                                                   \
                             Scalar y) { return of_each("aten::" #name ".Scalar", xs, {y}); }, \
-            .samples = "[f32[2,3],f32[4]] 0.5 | [f32[2]] 2"});
+            .samples = "[f32[2,3],f32[4]] 0.5 | [f32[2]] 2"});                                \
+  rows.add({.schema = "aten::_foreach_" #name ".ScalarList(Tensor[] self, Scalar[] scalars) " \
+                      "-> Tensor[]",                                                          \
+            .decompose =                                                                      \
+                [](LazyTensors xs, std::vector<Scalar> ys) {                                  \
+                  expect_numbers(xs, ys);                                                     \
+                  LazyTensors results;                                                        \
+                  for (size_t i = 0; i < xs.size(); ++i)                                      \
+                    results.push_back(apply_one("aten::" #name ".Scalar", {xs[i], ys[i]}));   \
+                  return results;                                                             \
+                },                                                                            \
+            .samples = "[f32[2,3],f32[4]] [0.5,2.0]",                                         \
+            .bad = "[f32[2,3],f32[4]] [0.5]: a number for each"});
   COMPOSIT_FOREACH(add)
   COMPOSIT_FOREACH(sub)
   COMPOSIT_FOREACH(mul)
@@ -119,15 +139,25 @@ static void add_foreach_of_lists(OperationTable& rows) {
 }
 
 static void add_foreach_sums(OperationTable& rows) {
-#define COMPOSIT_FOREACH(name)                                                                  \
-  rows.add(                                                                                     \
-      {.schema = "aten::_foreach_" #name                                                        \
-                 ".Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "           \
-                 "value=1) -> Tensor[]",                                                        \
-       .decompose = [](LazyTensors xs, LazyTensors ys, LazyTensors zs,                          \
-                       Scalar value) { return of_triples("aten::" #name, xs, ys, zs, value); }, \
-       .samples = "[f32[2],f32[3]] [f32[2],f32[3]] [f32[2],f32[3]] | [f32[2]] [f32[2]] "        \
-                  "[f32[2]] -0.25"});
+#define COMPOSIT_FOREACH(name)                                                                   \
+  rows.add({.schema = "aten::_foreach_" #name                                                    \
+                      ".Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "       \
+                      "value=1) -> Tensor[]",                                                    \
+            .decompose =                                                                         \
+                [](LazyTensors xs, LazyTensors ys, LazyTensors zs, Scalar value) {               \
+                  return of_triples("aten::" #name, xs, ys, zs,                                  \
+                                    std::vector<Scalar>(xs.size(), value));                      \
+                },                                                                               \
+            .samples = "[f32[2],f32[3]] [f32[2],f32[3]] [f32[2],f32[3]] | [f32[2]] [f32[2]] "    \
+                       "[f32[2]] -0.25"});                                                       \
+  rows.add({.schema = "aten::_foreach_" #name                                                    \
+                      ".ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar[] " \
+                      "scalars) -> Tensor[]",                                                    \
+            .decompose =                                                                         \
+                [](LazyTensors xs, LazyTensors ys, LazyTensors zs, std::vector<Scalar> values) { \
+                  return of_triples("aten::" #name, xs, ys, zs, values);                         \
+                },                                                                               \
+            .samples = "[f32[2],f32[3]] [f32[2],f32[3]] [f32[2],f32[3]] [0.5,-0.25]"});
   COMPOSIT_FOREACH(addcmul)
   COMPOSIT_FOREACH(addcdiv)
 #undef COMPOSIT_FOREACH

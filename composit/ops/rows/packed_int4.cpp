@@ -164,8 +164,8 @@ void add_packed_int4_rows(OperationTable& rows) {
   rows.add(
       {.schema = "composit::unpack_int4_blocks(Tensor bytes, int rows, str? packed_for) -> Tensor",
        .kind = OpKind::movement,
-       .loops = [](In bytes, int64_t rows,
-                   Processor processor) { return unpacked(bytes, rows, processor); },
+       .loops = [](In bytes, int64_t count,
+                   Processor processor) { return unpacked(bytes, count, processor); },
        .samples = "u8[640] 80 'AVX512' | u8[384] 48 'AVX2' | u8[384] 48 'DEFAULT'",
        .bad = "i8[64] 16 'AVX2': expected bytes | u8[64] 16 None: does not name | u8[64] 16 "
               "'SVE': layout is not known | u8[64] 8 'AVX2': a multiple of 16"});

@@ -7,6 +7,7 @@
 #include "flashlight/loops/signed_zero.h"
 #include "flashlight/loops/tile.h"
 #include "flashlight/loops/verify.h"
+#include "flashlight/loops/widen.h"
 
 namespace flashlight::loops {
 namespace {
@@ -199,6 +200,57 @@ TEST(DropZeroTerms, WhoseSignIsSeenStay) {
 end
 )";
   expect_after([](Program program) { return drop_zero_terms(std::move(program)); }, kSeen, kSeen);
+}
+
+// 256 + 1 is no bfloat16.
+TEST(WideSums, AreRoundedBehindTheLastTerm) {
+  const auto widen = [](Program program) {
+    for (Routine& function : program.functions) function = with_wide_sums(std::move(function));
+    return program;
+  };
+  expect_after(widen, R"(function "f" {inputs=[0, 1], results=[2]}
+  %0: bfloat16[5] = argument "x" {}
+  %1: int64[5] = argument "index" {}
+  %2: bfloat16[3] = result "sums" {}
+  nest to %2 {operation="zeros"}
+    loops() -> (y0: bfloat16[3]) {
+      for i < 3 {
+        y0[i] = 0
+      }
+    }
+  nest %0 %1 to %2 {operation="aten::scatter_add"}
+    loops(x0: bfloat16[5], x1: int64[5]) -> (y0: bfloat16[3]) {
+      for i < 5 {
+        y0[x1[i]] += x0[i]
+      }
+    }
+end
+)",
+               R"(function "f" {inputs=[0, 1], results=[2]}
+  %0: bfloat16[5] = argument "x" {}
+  %1: int64[5] = argument "index" {}
+  %2: bfloat16[3] = result "sums" {}
+  %3: float32[3] = temporary "sum" {}
+  nest to %3 {operation="zeros"}
+    loops() -> (y0: float32[3]) {
+      for i < 3 {
+        y0[i] = 0
+      }
+    }
+  nest %0 %1 to %3 {operation="aten::scatter_add"}
+    loops(x0: bfloat16[5], x1: int64[5]) -> (y0: float32[3]) {
+      for i < 5 {
+        y0[x1[i]] += float32(x0[i])
+      }
+    }
+  nest %3 to %2 {operation="aten::scatter_add"}
+    loops(x0: float32[3]) -> (y0: bfloat16[3]) {
+      for i < 3 {
+        y0[i] = bfloat16(x0[i])
+      }
+    }
+end
+)");
 }
 
 // Small programs fit into the caches: nothing is computed twice, or in blocks.

@@ -139,6 +139,20 @@ class PromiseTest(unittest.TestCase):
                     self.assertTrue(torch.equal(received, expected), (indexing, a, b))
                     self.assertEqual(received.stride(), expected.stride(), (indexing, a, b))
 
+    def test_a_size_times_a_float(self):
+        """Halves and quarters are exact; even examples do not say how the program rounds."""
+        for factor in (1.5, 2.5, 0.75):
+            program = lambda x, f=factor: torch.nn.functional.interpolate(x, scale_factor=f)
+            family = flashlight.trace_family(program, [torch.randn(1, 2, t) for t in (9, 20, 30)])
+            for t in (9, 10, 11, 12, 17, 29, 30):
+                x = torch.randn(1, 2, t)
+                self.assertTrue(torch.equal(family(x), program(x)), (factor, t))
+        family = flashlight.trace_family(lambda x: torch.nn.functional.interpolate(x, scale_factor=1.5),
+                                         [torch.randn(1, 2, t) for t in (8, 14, 22)])
+        self.assertEqual(family(torch.randn(1, 2, 10)).shape[2], 15)
+        with self.assertRaisesRegex(flashlight.Error, "add an example between"):
+            family(torch.randn(1, 2, 11))
+
     def test_ranges_need_a_function_of_sizes(self):
         with self.assertRaisesRegex(flashlight.Error, "expected the names of sizes beside examples"):
             flashlight.trace_family(torch.sin, [torch.randn(t, 3) for t in (5, 9, 12)], sizes={"t": (1, 512)})

@@ -68,7 +68,7 @@ py::object to_numpy(const Array& array) {
   const py::capsule owner(new Array(array), [](void* held) { delete static_cast<Array*>(held); });
   py::array result(numpy_dtype(type.dtype), shape, strides, array.data(), owner);
   result.attr("flags").attr("writeable") = false;
-  return std::move(result);
+  return result;
 }
 
 Array from_numpy(const py::object& object) {

@@ -43,7 +43,7 @@ py::object to_python(const Attribute& attribute) {
   if (const auto* value = attribute.get_if<List>()) {
     py::list items;
     for (const Attribute& item : value->items) items.append(to_python(item));
-    return std::move(items);
+    return items;
   }
   return py::str(print(attribute));
 }
