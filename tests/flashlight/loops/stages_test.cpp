@@ -237,16 +237,16 @@ end
         y0[i] = 0
       }
     }
-  nest %0 %1 to %3 {operation="aten::scatter_add"}
-    loops(x0: bfloat16[5], x1: int64[5]) -> (y0: float32[3]) {
+  nest %1 %0 to %3 {operation="aten::scatter_add"}
+    loops(x0: int64[5], x1: bfloat16[5]) -> (y0: float32[3]) {
       for i < 5 {
-        y0[x1[i]] += float32(x0[i])
+        y0[x0[i]] += float32(x1[i])
       }
     }
   nest %3 to %2 {operation="aten::scatter_add"}
     loops(x0: float32[3]) -> (y0: bfloat16[3]) {
-      for i < 3 {
-        y0[i] = bfloat16(x0[i])
+      for i0 < 3 {
+        y0[i0] = bfloat16(x0[i0])
       }
     }
 end
