@@ -103,7 +103,7 @@ class TensorsForNumbers {
     const DType dtype = node.outputs().at(output).dtype;
     if (!is_floating_point(dtype)) refuse(node, use.key.name);
     const LazyTensor number = tensor_of(use.formula, tensors_);
-    return to(takes_wide_numbers(node) ? number : to(number, dtype), wide(dtype));
+    return to(takes_wide_numbers(node) ? number : to(number, dtype), opmath_dtype(dtype));
   }
 
   static bool takes_wide_numbers(const Node& node) {
@@ -119,10 +119,9 @@ class TensorsForNumbers {
            is_wide(find_operation(Symbol(of_one + ".Scalar")));
   }
 
-  static DType wide(DType dtype) { return is_half(dtype) ? DType::float32 : dtype; }
   static LazyTensors wide(LazyTensors operands) {
     for (LazyTensor& operand : operands)
-      if (operand) operand = to(operand, wide(operand.dtype()));
+      if (operand) operand = widened(operand);
     return operands;
   }
 
@@ -163,7 +162,7 @@ class TensorsForNumbers {
     if (is("aten::pow.Tensor_Scalar", "exponent")) result = pow(x, number);
     if (is("aten::full_like", "fill_value") || is("aten::fill.Scalar", "value"))
       result = expand(number, x.sizes());
-    if (!result || result.dtype() != wide(type.dtype) || result.sizes() != type.sizes)
+    if (!result || result.dtype() != opmath_dtype(type.dtype) || result.sizes() != type.sizes)
       refuse(node, key);
     return to(result, type.dtype);
   }
@@ -180,9 +179,9 @@ class TensorsForNumbers {
     for (size_t i = 0; i < count; ++i) {
       const auto use = std::find_if(uses.begin(), uses.end(),
                                     [&](const Use& one) { return one.key.element == i; });
-      const LazyTensor number =
-          use != uses.end() ? number_for(node, *use, i)
-                            : full({}, *real_number_of(numbers[i]), wide(node.outputs()[i].dtype));
+      const LazyTensor number = use != uses.end() ? number_for(node, *use, i)
+                                                  : full({}, *real_number_of(numbers[i]),
+                                                         opmath_dtype(node.outputs()[i].dtype));
       const auto operand = [&](size_t list) { return operands.at(list * count + i); };
       LazyTensor result;
       if (op == "aten::_foreach_mul.ScalarList") result = operand(0) * number;
@@ -194,7 +193,7 @@ class TensorsForNumbers {
       if (op == "aten::_foreach_addcdiv.ScalarList")
         result = operand(0) + number * (operand(1) / operand(2));
       const Type& type = node.outputs()[i];
-      if (!result || result.dtype() != wide(type.dtype) || result.sizes() != type.sizes)
+      if (!result || result.dtype() != opmath_dtype(type.dtype) || result.sizes() != type.sizes)
         refuse(node, key);
       results.push_back(to(result, type.dtype));
     }

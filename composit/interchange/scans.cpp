@@ -47,7 +47,7 @@ LazyTensors scanned(LazyTensors values, int64_t axis, const Combine& combine) {
 LazyTensors cumulative(const Call& call, const Types& results, bool product) {
   const DType dtype = results[0].dtype;
   const LazyTensor& given = tensor_of(call, "self");
-  const LazyTensor x = to(given, is_half(dtype) ? DType::float32 : dtype);
+  const LazyTensor x = to(given, opmath_dtype(dtype));
   const LazyTensors all = scanned(
       {x}, axis_of(call, "dim", x), [&](const LazyTensors& before, const LazyTensors& here) {
         const LazyTensor both = product ? before[0] * here[0] : before[0] + here[0];

@@ -100,17 +100,6 @@ bool covers(const Loops& loops, size_t number) {
   return count == loops.results[number].numel();
 }
 
-Statement zeros(const Type& type, ValueId value) {
-  Statement statement;
-  std::vector<Expr> at;
-  for (size_t i = 0; i < type.rank(); ++i) {
-    statement.axes.push_back({"", type.sizes[i]});
-    at.push_back(Expr::axis(i));
-  }
-  statement.stores.push_back({value, at, composit::cast(Expr(0), type.dtype)});
-  return statement;
-}
-
 // Splits a statement without accumulators into one statement per store.
 std::vector<Statement> split(const Statement& statement) {
   if (!statement.init.empty() || statement.stores.size() < 2) return {statement};

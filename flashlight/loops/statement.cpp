@@ -84,6 +84,17 @@ bool may_refuse(const Statement& statement) {
          });
 }
 
+Statement zeros(const composit::Type& type, ValueId value) {
+  Statement statement;
+  std::vector<Expr> at;
+  for (size_t i = 0; i < type.rank(); ++i) {
+    statement.axes.push_back({"", type.sizes[i]});
+    at.push_back(Expr::axis(i));
+  }
+  statement.stores.push_back({value, at, composit::cast(Expr(0), type.dtype)});
+  return statement;
+}
+
 bool is_elementwise(const Statement& statement) {
   return statement.init.empty() && !statement.domain.defined() && statement.stores.size() == 1 &&
          !statement.stores[0].add && parallel_axes(statement) == statement.axes.size() &&

@@ -33,6 +33,8 @@ bool divides_by_data(const Statement& statement);  // integers
 
 // True if every element of one value is computed by itself: no accumulator, no domain, one store.
 bool is_elementwise(const Statement& statement);
+// 0 to each element of `value`, which is of `type`.
+Statement zeros(const composit::Type& type, ValueId value);
 // For a store to a permutation of axes: per dimension, the axis. Nothing for any other store.
 std::optional<AxisIds> axes_of_dimensions(const std::vector<composit::Expr>& at);
 

@@ -54,14 +54,9 @@ Routine changed(Routine routine, const Change& change) {
 
 // to = from, element by element.
 Nest rounding(const composit::Type& type, ValueId to, ValueId from, const Origin& origin) {
-  Statement statement;
-  std::vector<Expr> at;
-  for (size_t i = 0; i < type.rank(); ++i) {
-    statement.axes.push_back({"", type.sizes[i]});
-    at.push_back(Expr::axis(i));
-  }
-  const Expr element = Expr::load(from, DType::float32, at);
-  statement.stores.push_back({to, at, composit::cast(element, type.dtype)});
+  Statement statement = zeros(type, to);
+  composit::Store& store = statement.stores[0];
+  store.value = composit::cast(Expr::load(from, DType::float32, store.at), type.dtype);
   return {std::move(statement), origin};
 }
 

@@ -74,7 +74,7 @@ LazyTensor dequantized(const LazyTensor& x, const LazyTensor& scale, const LazyT
   static_cast<void>(limits_of(dtype));
   const DType real = out.value_or(DType::float32);
   // A number of Python's in arithmetic of 16 bits is one of float32.
-  const DType computed = is_half(real) ? DType::float32 : real;
+  const DType computed = opmath_dtype(real);
   const LazyTensor moved = to(x, real) - to(only_element(zero, "a zero point"), computed);
   return to(moved * to(only_element(scale, "a scale"), computed), real);
 }

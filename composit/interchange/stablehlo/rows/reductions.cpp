@@ -1,4 +1,5 @@
 #include "composit/interchange/stablehlo/rows.h"
+#include "composit/ops/functions.h"
 
 namespace composit::stablehlo {
 namespace {
@@ -6,13 +7,11 @@ namespace {
 using Types = std::vector<Type>;
 
 // torch's sums of bools and small integers are of int64; of float16 and bfloat16 they are gathered
-// in float32.
-DType gathered_in(DType result) { return is_half(result) ? DType::float32 : result; }
-
+// in float32 (opmath_dtype).
 LazyTensors sum(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
   const DType dtype = results[0].dtype;
-  const LazyTensor wide = cast_to(x, gathered_in(dtype));
+  const LazyTensor wide = cast_to(x, opmath_dtype(dtype));
   return {cast_to(
       reduced("add", wide, like(0, wide), axes_of(call, "dim", x), bool_of(call, "keepdim")),
       dtype)};
@@ -21,7 +20,7 @@ LazyTensors sum(const Call& call, const Types& results) {
 LazyTensors prod(const Call& call, const Types& results) {
   const LazyTensor& x = tensor_of(call, "self");
   const DType dtype = results[0].dtype;
-  const LazyTensor wide = cast_to(x, gathered_in(dtype));
+  const LazyTensor wide = cast_to(x, opmath_dtype(dtype));
   if (x.rank() == 0) return {cast_to(wide, dtype)};
   return {cast_to(
       reduced("multiply", wide, like(1, wide), {axis_of(call, "dim", x)}, bool_of(call, "keepdim")),
